@@ -1,0 +1,78 @@
+package guard
+
+import (
+	"fmt"
+	"time"
+
+	"capd/internal/outcome"
+	"capd/internal/physical"
+)
+
+// rate holds a change against the largest change per minute, from the last write on.
+func (f Fresh) rate(w Write, v, setpoint physical.Decimal) *outcome.Refusal {
+	point := w.Step.Point.Point
+	rate := point.Envelope.MaxRate
+	last := f.Usage[point.Ref].LastWrite
+	if rate == nil || last.IsZero() {
+		return nil
+	}
+	minutes := v.Sub(setpoint).Abs().Div(*rate).InexactFloat64()
+	after := last.Add(time.Duration(minutes * float64(time.Minute)))
+	return f.tooSoon(after, fmt.Sprintf("%s may change by at most %s %s per minute", point.Ref, rate, point.Unit))
+}
+
+// timing holds a write against minimum interval, minimum off time, starts per hour and lifetime writes.
+func (f Fresh) timing(w Write) *outcome.Refusal {
+	point := w.Step.Point.Point
+	e, u := point.Envelope, f.Usage[point.Ref]
+	if e.LifetimeWrite > 0 && u.Writes >= e.LifetimeWrite {
+		return outcome.Refuse(outcome.WriteBudgetExhausted, fmt.Sprintf("%s has taken %d writes, and %d is its lifetime limit", point.Ref, u.Writes, e.LifetimeWrite))
+	}
+	if e.MinInterval > 0 && !u.LastWrite.IsZero() {
+		if r := f.tooSoon(u.LastWrite.Add(e.MinInterval), fmt.Sprintf("%s may be written once in %s", point.Ref, e.MinInterval)); r != nil {
+			return r
+		}
+	}
+	if !starts(w.Value) {
+		return nil
+	}
+	if e.MinOff > 0 && !u.LastStop.IsZero() {
+		if r := f.tooSoon(u.LastStop.Add(e.MinOff), fmt.Sprintf("%s must stay off for %s", point.Ref, e.MinOff)); r != nil {
+			return r
+		}
+	}
+	return f.startsPerHour(point.Ref, e.StartsPerHour, u.Starts)
+}
+
+func (f Fresh) startsPerHour(ref string, most int64, all []time.Time) *outcome.Refusal {
+	var recent []time.Time
+	for _, at := range all {
+		if f.Now.Sub(at) < time.Hour {
+			recent = append(recent, at)
+		}
+	}
+	if most == 0 || int64(len(recent)) < most {
+		return nil
+	}
+	after := recent[int64(len(recent))-most].Add(time.Hour)
+	return f.tooSoon(after, fmt.Sprintf("%s may start %d times an hour", ref, most))
+}
+
+// starts reports whether a value switches something on.
+func starts(v physical.Value) bool {
+	if on, ok := v.Bool(); ok {
+		return on
+	}
+	n, ok := v.Number()
+	return ok && !n.IsZero()
+}
+
+func (f Fresh) tooSoon(after time.Time, rule string) *outcome.Refusal {
+	if !f.Now.Before(after) {
+		return nil
+	}
+	r := outcome.Refuse(outcome.TooSoon, fmt.Sprintf("%s; the next time is %s", rule, after.Format(time.RFC3339)))
+	r.After = &after
+	r.Next = "call again after " + after.Format(time.RFC3339)
+	return r
+}

@@ -1,0 +1,177 @@
+package modbus
+
+import (
+	"fmt"
+
+	"capd/internal/hal"
+	"capd/internal/physical"
+)
+
+// table is one of the four address spaces of a device (MODBUS Application Protocol Specification V1.1b3, 4.3).
+type table uint8
+
+const (
+	coil table = iota + 1
+	discreteInput
+	inputRegister
+	holdingRegister
+)
+
+func tableNames() []string {
+	return []string{"coil", "discrete_input", "input_register", "holding_register"}
+}
+
+func (t table) String() string { return tableNames()[t-1] }
+
+// bits reports whether the table holds single bits.
+func (t table) bits() bool { return t == coil || t == discreteInput }
+
+// writable reports whether the protocol has a function that writes the table.
+func (t table) writable() bool { return t == coil || t == holdingRegister }
+
+func (t table) readFunction() byte {
+	switch t {
+	case coil:
+		return fcReadCoils
+	case discreteInput:
+		return fcReadDiscreteInputs
+	case inputRegister:
+		return fcReadInputRegisters
+	default:
+		return fcReadHoldingRegisters
+	}
+}
+
+// part is what a point occupies of its registers.
+type part uint8
+
+const (
+	whole part = iota
+	oneBit
+	highByte
+	lowByte
+)
+
+// address is a point's place. It never changes.
+type address struct {
+	table   table
+	start   int // zero-based
+	count   int // registers, or 1 bit of a bit table
+	typ     dataType
+	size    int // bytes of the canonical raw value
+	order   order
+	part    part
+	bit     int // when part is oneBit: 0 is the least significant bit of the register in canonical order
+	rmw     bool
+	invalid [][]byte // canonical raw values that mean "no value"
+}
+
+var _ hal.Address = (*address)(nil)
+
+// String implements hal.Address: "holding_register 100 uint16", "input_register 2 bit 0", "coil 5".
+func (a *address) String() string {
+	text := fmt.Sprintf("%s %d", a.table, a.start)
+	switch {
+	case a.table.bits():
+		return text
+	case a.part == oneBit:
+		return fmt.Sprintf("%s bit %d", text, a.bit)
+	}
+	text += " " + a.typ.name
+	switch {
+	case a.part == highByte:
+		text += " high"
+	case a.part == lowByte:
+		text += " low"
+	case a.typ.class == classText:
+		text += fmt.Sprintf(" of %d bytes", a.size)
+	}
+	if a.order != (order{}) {
+		text += " " + a.order.name()
+	}
+	return text
+}
+
+// Kind implements hal.Address.
+func (a *address) Kind() physical.Kind { return a.typ.kind() }
+
+// Integer implements hal.Address.
+func (a *address) Integer() bool {
+	switch a.typ.class {
+	case classUnsigned, classSigned, classBCD:
+		return true
+	default:
+		return false
+	}
+}
+
+// Encode implements hal.Address.
+func (a *address) Encode(raw physical.Value) ([]byte, error) { return a.typ.encode(raw, a.size) }
+
+// Overlaps implements hal.Address. A single bit is a view of its register, not an overlap with a point that is the whole register;
+// two points on the same registers that read them differently do overlap.
+func (a *address) Overlaps(other hal.Address) bool {
+	b, ok := other.(*address)
+	if !ok || a.table != b.table {
+		return false
+	}
+	aFrom, aTo := a.extent()
+	bFrom, bTo := b.extent()
+	if aTo <= bFrom || bTo <= aFrom {
+		return false
+	}
+	if a.part == oneBit || b.part == oneBit {
+		return false
+	}
+	return aFrom != bFrom || aTo != bTo || a.typ != b.typ || a.order != b.order
+}
+
+// extent is what the point occupies, in bits of its table.
+func (a *address) extent() (from, to int) {
+	if a.table.bits() {
+		return a.start, a.start + 1
+	}
+	from = 16 * a.start
+	switch a.part {
+	case oneBit:
+		return from + a.shift(), from + a.shift() + 1
+	case highByte, lowByte:
+		return from + a.shift(), from + a.shift() + 8
+	default:
+		return from, from + 16*a.count
+	}
+}
+
+// shift is how far the point's bits stand from the register's least significant one, as the register travels.
+func (a *address) shift() int {
+	s := a.bit
+	if a.part == highByte {
+		s = 8
+	}
+	if a.order.swapBytes {
+		s ^= 8
+	}
+	return s
+}
+
+// canonical takes the point's raw value out of its registers as they came.
+func (a *address) canonical(registers []byte) []byte {
+	word := uint16(registers[0])<<8 | uint16(registers[1])
+	switch a.part {
+	case oneBit:
+		return []byte{byte(word >> a.shift() & 1)}
+	case highByte, lowByte:
+		return []byte{byte(word >> a.shift())}
+	}
+	raw := append([]byte(nil), registers...)
+	a.order.apply(raw)
+	return raw[:a.size]
+}
+
+// registers arranges a canonical raw value of a whole point for sending.
+func (a *address) registers(raw []byte) []byte {
+	out := make([]byte, 2*a.count)
+	copy(out, raw)
+	a.order.apply(out)
+	return out
+}

@@ -1,0 +1,32 @@
+package modbus
+
+import (
+	"time"
+
+	"capd/internal/hal"
+)
+
+// conn is an opened link: one channel and the devices behind it.
+type conn struct {
+	ch        *channel
+	devices   map[string]*device
+	idleClose time.Duration
+}
+
+var (
+	_ hal.Conn      = (*conn)(nil)
+	_ hal.Previewer = (*conn)(nil)
+	_ hal.Idler     = (*conn)(nil)
+)
+
+// Close implements hal.Conn.
+func (c *conn) Close() error {
+	c.ch.drop()
+	return nil
+}
+
+// IdleAfter implements hal.Idler.
+func (c *conn) IdleAfter() time.Duration { return c.idleClose }
+
+// Idle implements hal.Idler: the next transaction makes a new connection.
+func (c *conn) Idle() { c.ch.drop() }

@@ -1,0 +1,96 @@
+package modbus
+
+import (
+	"fmt"
+	"time"
+
+	"capd/internal/document"
+	"capd/internal/hal"
+)
+
+// Driver is the Modbus driver.
+type Driver struct{}
+
+var _ hal.Driver = (*Driver)(nil)
+
+// New makes the driver. It holds nothing.
+func New() *Driver { return &Driver{} }
+
+// Name implements hal.Driver.
+func (*Driver) Name() string { return "modbus" }
+
+// transport is one way to carry Modbus: how its link options are read, and how a channel for them is made. A further transport is
+// a further entry in transports.
+type transport struct {
+	name string
+	read func(*document.Map, *document.Problems, *linkSettings)
+	open func(linkSettings) (dialer, framing)
+}
+
+func transports() []transport {
+	return []transport{
+		{"modbus_tcp", readTCP, openTCP},
+	}
+}
+
+func transportOf(link hal.LinkSpec) (transport, bool) {
+	for _, t := range transports() {
+		if t.name == link.Transport {
+			return t, true
+		}
+	}
+	return transport{}, false
+}
+
+// Transports implements hal.Driver.
+func (*Driver) Transports() []string {
+	var names []string
+	for _, t := range transports() {
+		names = append(names, t.name)
+	}
+	return names
+}
+
+// CheckLink implements hal.Driver. Options: endpoint, timeout, connect_timeout, idle_close.
+func (*Driver) CheckLink(link hal.LinkSpec) document.Problems {
+	_, ps := parseLink(link)
+	return ps
+}
+
+// CheckDevice implements hal.Driver. Options: unit_id, timeout, quirks.
+func (*Driver) CheckDevice(link hal.LinkSpec, device hal.DeviceSpec) document.Problems {
+	_, ps := parseDevice(device, time.Second)
+	return ps
+}
+
+// CheckPoint implements hal.Driver. The address is nil when there are problems beyond warnings.
+func (*Driver) CheckPoint(link hal.LinkSpec, device hal.DeviceSpec, point hal.PointSpec) (hal.Address, document.Problems) {
+	settings, _ := parseDevice(device, time.Second) // its own problems are CheckDevice's to report
+	a, ps := parsePoint(point, settings)
+	if ps.Err() != nil {
+		return nil, ps
+	}
+	return a, ps
+}
+
+// Open implements hal.Driver. It makes no connection.
+func (*Driver) Open(link hal.LinkSpec, devices []hal.DeviceSpec) (hal.Conn, error) {
+	options, ps := parseLink(link)
+	if err := ps.Err(); err != nil {
+		return nil, fmt.Errorf("modbus: link %s: %w", link.ID, err)
+	}
+	t, _ := transportOf(link)
+	c := &conn{devices: map[string]*device{}, idleClose: options.idleClose, ch: &channel{}}
+	c.ch.dial, c.ch.framing = t.open(options)
+	units := map[byte]bool{}
+	for _, spec := range devices {
+		s, ps := parseDevice(spec, options.timeout)
+		if err := ps.Err(); err != nil {
+			return nil, fmt.Errorf("modbus: device %s: %w", spec.ID, err)
+		}
+		units[s.unit] = true
+		c.devices[spec.ID] = newDevice(spec.ID, s)
+	}
+	c.ch.keep = len(units) > 1
+	return c, nil
+}

@@ -1,0 +1,226 @@
+package modbus
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"capd/internal/document"
+	"capd/internal/hal"
+	"capd/internal/physical"
+)
+
+// pointReader reads one point's `at`.
+type pointReader struct {
+	m  *document.Map
+	ps *document.Problems
+	d  settings
+	a  *address
+}
+
+// parsePoint reads a point's place: table, address, type, byte_order, bit, byte, length, rmw, address_base.
+func parsePoint(p hal.PointSpec, d settings) (*address, document.Problems) {
+	var ps document.Problems
+	if p.At == nil {
+		ps.Add(p.At.Problem(document.RuleMissingKey, "write at: {table: ..., address: ...}", "point %s has no place", p.ID))
+		return nil, ps
+	}
+	r := &pointReader{m: document.NewMap(p.At, &ps), ps: &ps, d: d, a: &address{}}
+	r.m.Required("table", "address")
+	name := r.m.Enum("table", tableNames()...)
+	r.a.table = table(slices.Index(tableNames(), name) + 1)
+	r.place()
+	if name != "" {
+		r.shape()
+	}
+	r.m.Done()
+	if ps.Err() == nil {
+		r.fit(p)
+		r.markers(p.Invalid)
+	}
+	return r.a, ps
+}
+
+// place reads the zero-based address, and refuses numbers in the notation 40001 unless address_base: 0 says that they are none.
+func (r *pointReader) place() {
+	base := number(r.m, r.ps, "address_base", -1, 0, 0)
+	if !r.m.Has("address") {
+		return
+	}
+	i, ok := r.m.Node("address").ReadInt(r.ps)
+	if !ok {
+		return
+	}
+	if t, zeroBased, is := modiconNotation(i); is && (i > 65535 || base < 0 && t == r.a.table) {
+		hint := fmt.Sprintf("write table: %s, address: %d", t, zeroBased)
+		if i <= 65535 {
+			hint += fmt.Sprintf(", or add address_base: 0 if the device's manual counts from 0 and really means %d", i)
+		}
+		r.m.Report("address", "address_notation", hint, "address %d looks like the notation that counts %ss from %d", i, t, i-zeroBased)
+		return
+	}
+	if i < 0 || i > 65535 {
+		r.m.Report("address", document.RuleValue, "write the zero-based address, 0 to 65535", "address %d is out of range", i)
+		return
+	}
+	r.a.start = int(i)
+}
+
+// modiconNotation recognises numbers such as 10001, 30001, 40001 and 400001, whose first digit names the table and whose rest
+// counts from 1. Those of coils (00001) cannot be told from zero-based addresses.
+func modiconNotation(n int64) (t table, zeroBased int64, is bool) {
+	for _, base := range []int64{10000, 100000} {
+		switch digit, rest := n/base, n%base; {
+		case rest < 1 || rest > 65536:
+		case digit == 1:
+			return discreteInput, rest - 1, true
+		case digit == 3:
+			return inputRegister, rest - 1, true
+		case digit == 4:
+			return holdingRegister, rest - 1, true
+		}
+	}
+	return 0, 0, false
+}
+
+// shape reads type, order and part.
+func (r *pointReader) shape() {
+	if r.a.table.bits() {
+		r.m.Enum("type", "bit")
+		r.a.typ, _ = typeByName("bit")
+		r.a.size, r.a.count = 1, 1
+		return
+	}
+	if !r.m.Has("bit") {
+		r.m.Required("type")
+	}
+	name := r.m.Enum("type", typeNames()...)
+	typ, ok := typeByName(name)
+	switch {
+	case r.m.Has("bit"):
+		r.bit(typ, ok)
+	case !ok: // the type is the problem: what belongs to it is none
+		for _, key := range []string{"byte_order", "byte", "length", "rmw"} {
+			r.m.Has(key)
+		}
+		return
+	case typ.class == classBit:
+		r.m.Report("type", document.RuleMissingKey, "write bit: 0 to 15", "a bit of a register needs its number")
+		return
+	case typ.class == classText:
+		r.text(typ)
+	default:
+		r.a.typ, r.a.size, r.a.count = typ, typ.size, (typ.size+1)/2
+	}
+	if typ.size == 1 && typ.class != classBit {
+		r.half()
+	}
+	r.order()
+	r.a.rmw = r.m.Bool("rmw")
+}
+
+func (r *pointReader) bit(typ dataType, known bool) {
+	if known && typ.class != classBit && typ.name != "uint16" && typ.name != "int16" {
+		r.m.Report("type", document.RuleValue, "write type: uint16 and the address of the register that holds the bit", "a bit is taken from one register, not from %s", typ.name)
+	}
+	r.a.part, r.a.bit = oneBit, number(r.m, r.ps, "bit", 0, 0, 15)
+	r.a.typ, _ = typeByName("bit")
+	r.a.size, r.a.count = 1, 1
+}
+
+func (r *pointReader) text(typ dataType) {
+	r.m.Required("length")
+	length := number(r.m, r.ps, "length", 1, 1, 2*maxReadRegisters)
+	r.a.typ, r.a.size, r.a.count = typ, length, (length+1)/2
+}
+
+func (r *pointReader) half() {
+	r.m.Required("byte")
+	r.a.part = lowByte
+	if r.m.Enum("byte", "high", "low") == "high" {
+		r.a.part = highByte
+	}
+}
+
+// order reads byte_order: needed from 32 bits on, because devices disagree and a wrong guess gives plausible nonsense.
+func (r *pointReader) order() {
+	names := []string{"AB", "BA"}
+	wide := r.a.count > 1 && r.a.typ.class != classText
+	if wide {
+		names = orderNames()
+	}
+	if wide && !r.m.Has("byte_order") {
+		r.m.Report("type", document.RuleMissingKey, "add byte_order: ABCD (high word first), CDAB (low word first), BADC or DCBA, as the manual says",
+			"%s needs a byte_order", r.a.typ.name)
+		return
+	}
+	r.a.order = orderByName(r.m.Enum("byte_order", names...))
+}
+
+// fit holds the place against the limits of the address space, the protocol and the device.
+func (r *pointReader) fit(p hal.PointSpec) {
+	a := r.a
+	last := a.start + a.count - 1
+	if last > 65535 {
+		r.m.Report("address", document.RuleValue, "", "%s needs the addresses %d to %d, beyond the last, 65535", a.typ.name, a.start, last)
+	}
+	if limit := r.d.limit(a.table); a.count > limit {
+		r.m.Report("type", document.RuleValue, "", "%s needs %d registers at once, the device gives %d (max_registers)", a.typ.name, a.count, limit)
+	}
+	if a.table.bits() && r.d.coilsFromZero && last >= r.d.maxBits {
+		r.m.Report("address", document.RuleValue, "", "address %d cannot be read together with address 0 (coils_from_zero): at most %d bits are read at once", last, r.d.maxBits)
+	}
+	if !p.Writable {
+		return
+	}
+	if err := a.writable(r.d); err != nil {
+		r.ps.Add(p.At.Problem("not_writable", "", "%v", err))
+	}
+}
+
+// markers reads the raw values that mean "no value": bit patterns of the type's own width in hexadecimal, or numbers of the type.
+func (r *pointReader) markers(list *document.Node) {
+	if list.Kind() == document.Null {
+		return
+	}
+	if list.Kind() != document.List {
+		r.ps.Add(list.Problem(document.RuleType, "write a list such as [0x8000]", "invalid is a %s", list.Kind()))
+		return
+	}
+	for _, n := range list.Items() {
+		raw, err := r.marker(n)
+		if err != nil {
+			r.ps.Add(n.Problem("invalid_marker", "write bit patterns as wide as the type, such as 0x8000 for 16 bits", "invalid marker %q: %v", n.Text(), err))
+			continue
+		}
+		r.a.invalid = append(r.a.invalid, raw)
+	}
+}
+
+func (r *pointReader) marker(n *document.Node) ([]byte, error) {
+	digits, hex := strings.CutPrefix(n.Text(), "0x")
+	switch {
+	case r.a.Kind() != physical.Number:
+		return nil, fmt.Errorf("a %s has no marker", r.a.typ.name)
+	case n.Kind() != document.Number:
+		return nil, fmt.Errorf("it is a %s", n.Kind())
+	case hex && len(digits) != 2*r.a.size:
+		return nil, fmt.Errorf("it has %d hexadecimal digits, %s has %d", len(digits), r.a.typ.name, 2*r.a.size)
+	case hex:
+		bits, err := strconv.ParseUint(digits, 16, 64)
+		if err != nil {
+			return nil, err
+		}
+		return bytesOf(bits, r.a.size), nil
+	}
+	text, ok := n.Decimal()
+	if !ok {
+		return nil, fmt.Errorf("it is no plain number")
+	}
+	d, err := physical.ParseDecimal(text)
+	if err != nil {
+		return nil, err
+	}
+	return r.a.Encode(physical.NumberOf(d))
+}

@@ -1,0 +1,197 @@
+package modbus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"capd/internal/hal"
+	"capd/internal/physical"
+)
+
+// Read implements hal.Conn.
+func (c *conn) Read(ctx context.Context, id string, at []hal.Address) []hal.Sample {
+	r := &reading{
+		c: c, ctx: ctx, id: id, dev: c.devices[id],
+		batch: make([]*address, len(at)), samples: make([]hal.Sample, len(at)),
+	}
+	for i, a := range at {
+		own, ok := a.(*address)
+		switch {
+		case !ok:
+			r.samples[i] = r.strange(a, errForeign)
+		case r.dev == nil:
+			r.samples[i] = r.strange(a, errNoDevice)
+		default:
+			r.batch[i] = own
+		}
+	}
+	if r.dev != nil {
+		r.run()
+	}
+	return r.samples
+}
+
+// What cannot be asked at all.
+var (
+	errForeign  = errors.New("this is no modbus address")
+	errNoDevice = errors.New("the link has no such device")
+)
+
+// strange is the sample of an address that cannot be asked.
+func (r *reading) strange(a hal.Address, err error) hal.Sample {
+	return hal.FailedSample(r.failure(a, &wireError{hal.BadAddress, err}, false), time.Now())
+}
+
+// reading is one batch on its way.
+type reading struct {
+	c       *conn
+	ctx     context.Context
+	id      string
+	dev     *device
+	batch   []*address // nil where the address is not ours
+	samples []hal.Sample
+	silent  *wireError // set when the device does not answer: the rest of the batch is not tried
+}
+
+func (r *reading) run() {
+	for _, b := range r.dev.plan(r.batch, time.Now()) {
+		if refused, t := r.try(b); refused != nil {
+			r.divide(b, refused, t)
+		}
+	}
+	if r.dev.closeAfter {
+		r.c.ch.drop()
+	}
+}
+
+// try reads one block and fills its samples. It returns the refusal, without filling, when the block may be divided.
+func (r *reading) try(b block) (refused *wireError, t turn) {
+	if r.silent != nil {
+		r.fail(b, &wireError{r.silent.kind, fmt.Errorf("not asked, because an earlier request of this read failed: %w", r.silent.err)}, turn{started: time.Now()})
+		return nil, turn{}
+	}
+	data, t, err := r.c.again(r.ctx, r.dev, b.request())
+	if err == nil {
+		delete(r.dev.mutes, b.key())
+		r.fill(b, data, t)
+		return nil, t
+	}
+	if divisible(err) && len(b.items) > 1 {
+		return err, t
+	}
+	switch err.kind {
+	case hal.Timeout:
+		if t.maySent {
+			r.dev.mutes[b.key()] = t.started
+		}
+		r.silent = err
+	case hal.Unreachable, hal.Gateway:
+		r.silent = err
+	}
+	r.fail(b, err, t)
+	return nil, t
+}
+
+// divisible reports whether a refusal may be the fault of one part of a block.
+func divisible(err *wireError) bool {
+	e, ok := errors.AsType[*exceptionError](err.err)
+	return ok && e.code >= illegalFunction && e.code <= illegalDataValue
+}
+
+// divide reads a refused block in parts until every address has its own answer, and remembers where the device has to be asked
+// separately: for a while, or only briefly when it refuses everything, as devices do that are starting up.
+func (r *reading) divide(b block, refused *wireError, t turn) {
+	var seams, borders []int
+	r.pieces(b, refused, t, &seams, &borders)
+	if len(borders) == 0 { // a hole, or a block too long for the device
+		borders = seams
+	}
+	keep := refusedAll
+	if slices.ContainsFunc(b.items, func(i int) bool { return r.samples[i].Err == nil }) {
+		keep = relearn
+	}
+	r.dev.learn(b.table, borders, time.Now(), keep)
+}
+
+// pieces gathers where parts begin, and the borders of the addresses that the device refuses.
+func (r *reading) pieces(b block, refused *wireError, t turn, seams, borders *[]int) {
+	parts := r.dev.parts(b, r.batch)
+	if parts == nil {
+		*borders = append(*borders, r.batch[b.items[0]].start, b.to)
+		r.fail(b, refused, t)
+		return
+	}
+	for k, p := range parts {
+		first := r.batch[p.items[0]].start
+		if k > 0 {
+			*seams = append(*seams, first)
+		}
+		refused, t := r.try(p)
+		switch {
+		case refused != nil:
+			r.pieces(p, refused, t, seams, borders)
+		case len(p.items) == 1 && refusedAlone(r.samples[p.items[0]]):
+			*borders = append(*borders, first, p.to)
+		}
+	}
+}
+
+func refusedAlone(s hal.Sample) bool {
+	e := hal.AsError(s.Err)
+	return e != nil && e.Kind == hal.Exception
+}
+
+func (r *reading) fail(b block, err *wireError, t turn) {
+	for _, i := range b.items {
+		r.samples[i] = hal.FailedSample(r.failure(r.batch[i], err, t.maySent), t.started)
+	}
+}
+
+func (r *reading) failure(a hal.Address, err *wireError, maySent bool) *hal.Error {
+	return halError(err, maySent, r.id, "read "+a.String())
+}
+
+// halError gives a wire's error its device and operation.
+func halError(err *wireError, maySent bool, device, op string) *hal.Error {
+	e := &hal.Error{Kind: err.kind, MaySent: maySent, Device: device, Op: op, Err: err.err}
+	if x, ok := errors.AsType[*exceptionError](err.err); ok {
+		e.Code = int(x.code)
+	}
+	return e
+}
+
+func (r *reading) fill(b block, data []byte, t turn) {
+	for _, i := range b.items {
+		a := r.batch[i]
+		r.samples[i] = a.sample(a.pick(b, data))
+		r.samples[i].Started, r.samples[i].At = t.started, t.ended
+	}
+}
+
+// pick takes an address's canonical raw value out of the data of its block.
+func (a *address) pick(b block, data []byte) []byte {
+	at := a.start - b.from
+	if a.table.bits() {
+		return []byte{data[at/8] >> (at % 8) & 1}
+	}
+	return a.canonical(data[2*at : 2*(at+a.count)])
+}
+
+// sample reads a canonical raw value.
+func (a *address) sample(raw []byte) hal.Sample {
+	for _, marker := range a.invalid {
+		if string(marker) == string(raw) {
+			return hal.Sample{Raw: raw, Quality: physical.Bad, Cause: physical.CauseInvalid,
+				Detail: fmt.Sprintf("the device sent %X, its marker for no value", raw)}
+		}
+	}
+	d := a.typ.decode(raw)
+	s := hal.Sample{Value: d.value, Raw: raw, Quality: physical.Good}
+	if d.cause != physical.CauseNone {
+		s.Quality, s.Cause, s.Detail = physical.Bad, d.cause, d.detail
+	}
+	return s
+}

@@ -1,0 +1,39 @@
+package modbus
+
+import (
+	"context"
+	"net"
+	"time"
+
+	"capd/internal/document"
+)
+
+// dialer makes a connection; it obeys ctx.
+type dialer func(ctx context.Context) (stream, error)
+
+// readTCP reads what a link over TCP needs: endpoint (host or host:port, port 502 by default) and connect_timeout.
+func readTCP(m *document.Map, ps *document.Problems, s *linkSettings) {
+	m.Required("endpoint")
+	s.connectTimeout = duration(m, ps, "connect_timeout", 3*time.Second, time.Millisecond)
+	text := m.String("endpoint")
+	if text == "" {
+		return
+	}
+	endpoint, err := endpointOf(text, "502")
+	if err != nil {
+		ps.Add(m.Node("endpoint").Problem(document.RuleValue, `write host:port, such as "10.1.2.3:502"`, "endpoint %q is not valid: %v", text, err))
+	}
+	s.endpoint = endpoint
+}
+
+func openTCP(s linkSettings) (dialer, framing) {
+	d := net.Dialer{Timeout: s.connectTimeout}
+	dial := func(ctx context.Context) (stream, error) {
+		conn, err := d.DialContext(ctx, "tcp", s.endpoint)
+		if err != nil {
+			return nil, err
+		}
+		return conn, nil
+	}
+	return dial, &mbap{}
+}

@@ -1,0 +1,135 @@
+package modbus
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	goburrow "github.com/goburrow/modbus"
+
+	"capd/internal/hal"
+)
+
+// transaction is one request: goburrow's Packager and Transporter at once. It remembers what became of the request.
+type transaction struct {
+	ctx  context.Context
+	ch   *channel
+	unit byte
+	turn turn
+}
+
+// Encode implements goburrow's Packager.
+func (x *transaction) Encode(pdu *goburrow.ProtocolDataUnit) ([]byte, error) {
+	return x.ch.framing.encode(x.unit, append([]byte{pdu.FunctionCode}, pdu.Data...)), nil
+}
+
+// Send implements goburrow's Transporter.
+func (x *transaction) Send(request []byte) ([]byte, error) {
+	return x.ch.exchange(x.ctx, request, &x.turn)
+}
+
+// Verify implements goburrow's Packager: unit and content of the answer must be what the request makes them.
+func (x *transaction) Verify(request, reply []byte) error {
+	_, asked, err := x.ch.framing.split(request)
+	if err != nil {
+		return err
+	}
+	unit, answered, err := x.ch.framing.split(reply)
+	if err != nil {
+		return err
+	}
+	if unit != x.unit && !x.turn.tolerance.anyUnit {
+		return protocolf("unit %d answered for unit %d; if the device always does so, allow it with the quirk any_unit", unit, x.unit)
+	}
+	return verifyPDU(asked, answered, x.turn.tolerance.longer)
+}
+
+// Decode implements goburrow's Packager.
+func (x *transaction) Decode(reply []byte) (*goburrow.ProtocolDataUnit, error) {
+	_, pdu, err := x.ch.framing.split(reply)
+	if err != nil {
+		return nil, err
+	}
+	return &goburrow.ProtocolDataUnit{FunctionCode: pdu[0], Data: pdu[1:]}, nil
+}
+
+// request is one call of goburrow's client.
+type request func(goburrow.Client) ([]byte, error)
+
+// send sends one request one time. The data is valid until the next request.
+func (c *conn) send(ctx context.Context, dev *device, t turn, do request) ([]byte, turn, *wireError) {
+	x := &transaction{ctx: ctx, ch: c.ch, unit: dev.unit, turn: t}
+	if wait := dev.minGap - time.Since(dev.last); wait > 0 {
+		if err := pause(ctx, wait); err != nil {
+			x.turn.started = time.Now()
+			return nil, x.turn, &wireError{hal.Timeout, err}
+		}
+	}
+	data, err := do(goburrow.NewClient2(x, x))
+	dev.last = time.Now()
+	if err == nil {
+		return data, x.turn, nil
+	}
+	return nil, x.turn, c.classify(err)
+}
+
+// classify gives an error of goburrow's client its class. What is neither ours nor an exception came from checking the answer,
+// after which the connection cannot be trusted.
+func (c *conn) classify(err error) *wireError {
+	var refused *goburrow.ModbusError
+	if errors.As(err, &refused) {
+		e := &exceptionError{code: refused.ExceptionCode}
+		return &wireError{e.kind(), e}
+	}
+	var w *wireError
+	if errors.As(err, &w) {
+		return w
+	}
+	c.ch.drop()
+	return &wireError{hal.Protocol, err}
+}
+
+// once sends a request that must not be repeated.
+func (c *conn) once(ctx context.Context, dev *device, do request) ([]byte, turn, *wireError) {
+	t := dev.turn()
+	t.once = true
+	return c.send(ctx, dev, t, do)
+}
+
+// again sends a read and, when it met a dead or a confused connection, once more on a fresh one.
+func (c *conn) again(ctx context.Context, dev *device, do request) ([]byte, turn, *wireError) {
+	data, t, err := c.send(ctx, dev, dev.turn(), do)
+	if err == nil || !worthAnother(err, t) || ctx.Err() != nil {
+		return data, t, err
+	}
+	return c.send(ctx, dev, dev.turn(), do)
+}
+
+func worthAnother(err *wireError, t turn) bool {
+	switch err.kind {
+	case hal.Closed:
+		return t.reused
+	case hal.Protocol:
+		var p *protocolError
+		return !errors.As(err.err, &p) || !p.late
+	default:
+		return false
+	}
+}
+
+// request is the block's read.
+func (b block) request() request {
+	from, count := uint16(b.from), uint16(b.to-b.from)
+	return func(client goburrow.Client) ([]byte, error) {
+		switch b.table.readFunction() {
+		case fcReadCoils:
+			return client.ReadCoils(from, count)
+		case fcReadDiscreteInputs:
+			return client.ReadDiscreteInputs(from, count)
+		case fcReadInputRegisters:
+			return client.ReadInputRegisters(from, count)
+		default:
+			return client.ReadHoldingRegisters(from, count)
+		}
+	}
+}

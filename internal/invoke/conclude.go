@@ -1,0 +1,167 @@
+package invoke
+
+import (
+	"strings"
+	"time"
+
+	"capd/internal/hal"
+	"capd/internal/health"
+	"capd/internal/outcome"
+	"capd/internal/verify"
+)
+
+// maxSamples bounds the samples that an outcome keeps for explain.
+const maxSamples = 200
+
+// concluded says what stands behind an answer.
+type concluded struct {
+	intended bool // an intent is on disk
+	counts   bool // a failure is physical
+	act      verify.Act
+}
+
+// decided makes an answer of a verification's decision.
+func (c *Corridor) decided(r *run, d verify.Decision, sent bool) Answer {
+	level := d.Level
+	a := Answer{Verdict: d.Verdict, Level: &level, RefutedAt: d.RefutedAt, Sent: sent, AlreadyThere: !sent && d.Verdict == outcome.Confirmed,
+		CommandStanding: sent && !neverArrived(d), Invocation: r.id, Action: r.action.Name, Asset: r.action.Contract.Asset, Evidence: d.Evidence,
+		AfterRestart: r.restored && d.Verdict != outcome.Pending}
+	if d.Code != outcome.OK {
+		a.Reason = &Reason{Code: d.Code, Layer: d.Layer, Message: d.Message, Next: next(d), RetrySafe: retrySafe(r, d)}
+	}
+	a.Summary = summarize(a)
+	return a
+}
+
+// retrySafe is true only for an absolute write that is surely not outstanding any more: its own setpoint reads back otherwise.
+func retrySafe(r *run, d verify.Decision) bool { return r.action.Absolute && neverArrived(d) }
+
+// neverArrived reports that the machine's own setpoint reads otherwise than asked: no command stands in it.
+func neverArrived(d verify.Decision) bool {
+	return d.Verdict == outcome.Refuted && d.RefutedAt != nil && *d.RefutedAt == outcome.E2
+}
+
+func next(d verify.Decision) string {
+	if neverArrived(d) {
+		return "the command did not reach the machine; it may be asked again"
+	}
+	return outcome.Info(d.Code).Next
+}
+
+// conclude ends a run: health and alarms, outcome on disk, lease back, answer out, and a watch where the contract wants one.
+func (c *Corridor) conclude(r *run, a Answer, trial *verify.Trial, k concluded) {
+	if a.Timings == nil {
+		a.Timings = &Timings{}
+	}
+	a.Timings.Started, a.Timings.TotalMS = r.started, time.Since(r.started).Milliseconds()
+	var samples []outcome.Evidence
+	if trial != nil {
+		samples = trial.Samples(maxSamples)
+	}
+	if k.intended {
+		c.consequences(r, a, k)
+	}
+	if err := c.record(r, a, samples, k.intended); err != nil {
+		c.raise(r, outcome.JournalFailed, "journal", "the outcome of "+r.id+" is not on disk: "+err.Error())
+		c.Log.Error("outcome not on disk", "invocation", r.id, "error", err)
+	}
+	c.log(r.subject.ID, a)
+	c.mu.Lock()
+	delete(c.running, r.id)
+	c.needOldest()
+	c.leases.release(r)
+	r.answer = a
+	close(r.done)
+	c.mu.Unlock()
+	c.keepWatch(r, a, k)
+}
+
+// consequences draws the breaker, the unsettled mark and the alarm from an outcome. Only physical failures count for the breaker.
+func (c *Corridor) consequences(r *run, a Answer, k concluded) {
+	name, asset := r.action.Name, r.action.Contract.Asset
+	switch a.Verdict {
+	case outcome.Confirmed:
+		_, err := c.Breakers.Record(name, health.Verification{OK: true, Invocation: r.id})
+		c.keep(err)
+		c.clear(alarmKey(name, "standing"), "confirmed by "+r.id)
+		c.keep(c.Standing.Settle(asset, "confirmed by "+r.id))
+		return
+	case outcome.NotExecuted:
+		return
+	case outcome.Unknown:
+		c.keep(c.Standing.Unsettle(asset, r.id, clip(a.Reason.Message)))
+	}
+	if a.Reason.Code == outcome.Superseded {
+		return
+	}
+	if k.counts {
+		tripped, err := c.Breakers.Record(name, health.Verification{Reason: clip(a.Reason.Message), Invocation: r.id})
+		c.keep(err)
+		if tripped {
+			c.raise(r, outcome.Degraded, "degraded", name+" is out of service after failed verifications in a row: "+a.Reason.Message)
+		}
+	}
+	c.raise(r, a.Reason.Code, "standing", a.Summary)
+}
+
+// keep logs a state that could not be kept: the outcome itself is not touched by it.
+func (c *Corridor) keep(err error) {
+	if err != nil {
+		c.Log.Error("state not kept", "error", err)
+	}
+}
+
+func alarmKey(action, what string) string { return action + "/" + what }
+
+func (c *Corridor) raise(r *run, code outcome.Code, what, text string) {
+	_, err := c.Alarms.Raise(health.Alarm{Key: alarmKey(r.action.Name, what), Code: code, Asset: r.action.Contract.Asset, Action: r.action.Name,
+		Invocation: r.id, Text: clip(text)})
+	c.keep(err)
+}
+
+func (c *Corridor) clear(key, by string) {
+	_, err := c.Alarms.Clear(key, by)
+	c.keep(err)
+}
+
+// clip bounds a text for states that are kept for people.
+func clip(text string) string {
+	const most = 400
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "..."
+}
+
+// log is the one line that the corridor writes of every call.
+func (c *Corridor) log(subject string, a Answer) {
+	attrs := []any{"invocation", a.Invocation, "action", a.Action, "asset", a.Asset, "subject", subject, "verdict", a.Verdict}
+	if a.Level != nil {
+		attrs = append(attrs, "level", a.Level.String())
+	}
+	if a.Reason != nil {
+		attrs = append(attrs, "code", a.Reason.Code, "message", a.Reason.Message)
+	}
+	c.Log.Info("call", attrs...)
+}
+
+// refusedByDevice sharpens the decision after an exception: the device itself said no, and its setpoint agrees.
+func refusedByDevice(d verify.Decision, err error) verify.Decision {
+	e := hal.AsError(err)
+	if e == nil || d.Verdict != outcome.Refuted || d.RefutedAt == nil || *d.RefutedAt != outcome.E2 {
+		return d
+	}
+	switch e.Kind {
+	case hal.Exception:
+		d.Code = outcome.DeviceException
+	case hal.BusyDevice:
+		d.Code = outcome.DeviceBusy
+	case hal.Gateway:
+		d.Code = outcome.DeviceOffline
+	default:
+		return d
+	}
+	d.Layer, d.Counts = outcome.LayerExecution, false
+	d.Message = e.Error() + "; " + d.Message
+	return d
+}

@@ -1,0 +1,142 @@
+package invoke
+
+import (
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"capd/internal/access"
+	"capd/internal/journal"
+	"capd/internal/outcome"
+	"capd/internal/physical"
+	"capd/internal/registry"
+	"capd/internal/verify"
+)
+
+// Recover reads the journal and takes up every intent without an outcome: it may have been sent, so nothing of it is sent again
+// and its verification runs with a fresh window. Call it once, before the doors open.
+func (c *Corridor) Recover(ctx context.Context) error {
+	open, seqs := map[string]intent{}, map[string]journal.Seq{}
+	var order []string
+	err := c.Journal.Replay(ctx, func(rec journal.Record) error {
+		switch rec.Kind {
+		case journal.Intent:
+			i, err := decode[intent](rec)
+			if err != nil {
+				return err
+			}
+			open[i.Invocation], seqs[i.Invocation] = i, rec.Seq
+			order = append(order, i.Invocation)
+			c.records.claim(i.Subject, i.RequestID, i.Invocation, i.Key, i.At)
+		case journal.Outcome, journal.Event:
+			e, err := decode[ended](rec)
+			if err != nil || rec.Kind == journal.Event && e.Event != refusalEvent {
+				return err
+			}
+			delete(open, e.Answer.Invocation)
+			c.records.put(e.record())
+			if rec.Kind == journal.Outcome {
+				c.records.claim(e.Subject, e.RequestID, e.Answer.Invocation, e.Key, rec.Time)
+			}
+		case journal.Amendment:
+			a, err := decode[amended](rec)
+			if err != nil {
+				return err
+			}
+			c.records.amend(a.Invocation, a.Amendment)
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("invoke: read the journal: %w", err)
+	}
+	for _, id := range order {
+		if i, unfinished := open[id]; unfinished {
+			c.resume(i, seqs[id])
+		}
+	}
+	return nil
+}
+
+func decode[T any](rec journal.Record) (T, error) {
+	var v T
+	if err := json.Unmarshal(rec.Payload, &v); err != nil {
+		return v, fmt.Errorf("record %d (%s): %w", rec.Seq, rec.Kind, err)
+	}
+	return v, nil
+}
+
+// resume verifies one intent of an earlier life.
+func (c *Corridor) resume(i intent, seq journal.Seq) {
+	c.Log.Warn("intent without outcome: verifying, sending nothing", "invocation", i.Invocation, "action", i.Action)
+	r, act, err := c.restore(i)
+	if err != nil {
+		c.giveUp(i, err)
+		return
+	}
+	r.intent = seq
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, refusal := c.leases.take(r); refusal != nil {
+		c.Log.Warn("two unfinished calls share an asset", "invocation", i.Invocation, "message", refusal.Message)
+	}
+	ctx, supersede := context.WithCancelCause(c.ctx)
+	r.supersede = supersede
+	c.running[r.id] = r
+	c.needOldest()
+	close(r.acting)
+	c.runs.Go(func() {
+		defer supersede(nil)
+		act.End = time.Now()
+		c.verify(ctx, r, act, actResult{end: act.End}, act.End)
+	})
+}
+
+func (c *Corridor) restore(i intent) (*run, verify.Act, error) {
+	a := c.Snapshots.Snapshot().Action(i.Action)
+	if a == nil || a.Plan == nil {
+		return nil, verify.Act{}, fmt.Errorf("the action %s is no longer in force", i.Action)
+	}
+	params, refusal := a.Params.Check(i.Args)
+	if refusal != nil {
+		return nil, verify.Act{}, fmt.Errorf("its arguments no longer fit: %s", refusal.Message)
+	}
+	r := &run{id: i.Invocation, subject: access.Subject{ID: i.Subject, Name: i.SubjectName}, action: a, args: i.Args, key: i.Key,
+		requestID: i.RequestID, params: params, started: i.At, restored: true, acting: make(chan struct{}), done: make(chan struct{})}
+	act := verify.Act{Written: map[string][]byte{}, Asked: map[string]physical.Value{}, Baseline: map[string]physical.Reading{}, Params: params}
+	for _, w := range i.Writes {
+		raw, err := hex.DecodeString(w.Raw)
+		if err != nil {
+			return nil, act, fmt.Errorf("its record is damaged: %w", err)
+		}
+		act.Written[w.Point], act.Asked[w.Point] = raw, w.Value
+	}
+	for ref, b := range i.Baseline {
+		reading, err := b.reading()
+		if err != nil {
+			return nil, act, fmt.Errorf("its baseline is damaged: %w", err)
+		}
+		act.Baseline[ref] = reading
+	}
+	return r, act, nil
+}
+
+// giveUp records an intent whose action can no longer be verified: unknown, with an alarm.
+func (c *Corridor) giveUp(i intent, why error) {
+	level := outcome.E0
+	refusal := outcome.Refuse(outcome.OutcomeUnknown, fmt.Sprintf("capd ended after the intent was written and cannot verify it now: %v", why))
+	a := Answer{Verdict: outcome.Unknown, Level: &level, Sent: true, CommandStanding: true, Invocation: i.Invocation, Action: i.Action, Asset: i.Asset,
+		Reason: reasonOf(refusal), AfterRestart: true}
+	a.Reason.RetrySafe = false
+	a.Summary = summarize(a)
+	r := &run{id: i.Invocation, subject: access.Subject{ID: i.Subject, Name: i.SubjectName}, args: i.Args, key: i.Key, requestID: i.RequestID,
+		started: i.At, done: make(chan struct{}), action: lostAction(i)}
+	c.conclude(r, a, nil, concluded{intended: true})
+}
+
+// lostAction stands for an action that is no longer in force, so that its outcome can still be recorded under its name.
+func lostAction(i intent) *registry.Action {
+	return registry.Lost(i.Action, i.Tool, i.Asset)
+}

@@ -1,0 +1,138 @@
+package registry
+
+import (
+	"fmt"
+
+	"capd/internal/contract"
+	"capd/internal/contract/diff"
+	"capd/internal/contract/lint"
+	"capd/internal/document"
+	"capd/internal/inventory"
+	"capd/internal/physical"
+)
+
+// ruleCollision is the rule of names that two want.
+const ruleCollision = "name_collision"
+
+// BuiltIn is the names of the tools that capd itself serves; no action may have one.
+func BuiltIn() []string {
+	return []string{"find_tools", "call_read", "call_action", "read_state", "explain", "list_alarms"}
+}
+
+// accepted is a contract with its compiled actions.
+type accepted struct {
+	contract *contract.Contract
+	actions  []*Action
+}
+
+func (b *build) acceptContract(x accepted) {
+	b.tools[major(x.contract)] = x.contract
+	b.snapshot.Contracts = append(b.snapshot.Contracts, x.contract)
+	b.snapshot.Actions = append(b.snapshot.Actions, x.actions...)
+	for _, a := range x.actions {
+		b.snapshot.byName[a.Name] = a
+	}
+}
+
+// major is what one version of a contract replaces another under.
+func major(c *contract.Contract) string { return fmt.Sprintf("%s@%d", c.Tool, c.Version.Major) }
+
+// contract checks one contract file: its form, lint, names and types, the active version, and names that others have.
+func (b *build) contract(f File) (accepted, document.Problems) {
+	n, ps := document.Parse(f.Path, f.Source)
+	if ps.Err() != nil {
+		return accepted{}, ps
+	}
+	c, more := contract.Parse(n, f.SHA256())
+	ps.Add(more...)
+	if ps.Err() != nil {
+		return accepted{}, ps
+	}
+	ps.Add(lint.Check(c, b.snapshot.Inventory, b.kindOf)...)
+	actions, more := Compile(c, b.snapshot.Inventory, b.snapshot.Binding)
+	ps.Add(more...)
+	if old := b.activeVersion(c); old != nil && b.standing(f) != unchanged {
+		ps.Add(diff.Check(old, c)...)
+	}
+	ps.Add(b.collisions(c)...)
+	return accepted{c, actions}, ps
+}
+
+// kindOf is the form of a point's value, None for a point that is not bound.
+func (b *build) kindOf(ref string) physical.Kind {
+	if p := b.snapshot.Binding.Point(ref); p != nil {
+		return p.ValueKind
+	}
+	return physical.None
+}
+
+// collisions reports a tool and names of actions that are taken.
+func (b *build) collisions(c *contract.Contract) document.Problems {
+	var ps document.Problems
+	if other := b.tools[major(c)]; other != nil {
+		ps.Add(document.Problem{Pos: c.Source.KeyPos("tool"), Path: "tool", Rule: ruleCollision,
+			Message: fmt.Sprintf("major version %d of %s is already declared in %s", c.Version.Major, c.Tool, other.File), Hint: "merge the two files, or rename one tool"})
+		return ps
+	}
+	taken := map[string]string{}
+	for _, name := range BuiltIn() {
+		taken[name] = "capd itself"
+	}
+	for _, a := range c.Actions {
+		name := ToolName(c, a)
+		owner := taken[name]
+		if other := b.snapshot.byName[name]; other != nil {
+			owner = other.Contract.Tool + " in " + other.Contract.File
+		}
+		if owner != "" {
+			ps.Add(document.Problem{Pos: a.Pos, Path: "actions." + a.ID, Rule: ruleCollision,
+				Message: fmt.Sprintf("the name %s is already taken by %s", name, owner), Hint: "give this action another name: or the contract another tool:"})
+		}
+		taken[name] = "the action " + a.ID + " of this file"
+	}
+	return ps
+}
+
+// activeVersion is the last good contract of the same tool and major version, nil when there is none. It may be suspended, or
+// have been published before this process started.
+func (b *build) activeVersion(c *contract.Contract) *contract.Contract {
+	if b.active == nil {
+		b.active = b.lastGood()
+	}
+	return b.active[major(c)]
+}
+
+func (b *build) lastGood() map[string]*contract.Contract {
+	compiled := map[string]*contract.Contract{}
+	for _, c := range b.before.Contracts {
+		compiled[c.SHA256] = c
+	}
+	active := map[string]*contract.Contract{}
+	for _, path := range inventory.SortedKeys(b.good) {
+		f := b.good[path]
+		if f.Kind != KindContract {
+			continue
+		}
+		c := compiled[f.SHA256()]
+		if c == nil {
+			c = parseGood(f)
+		}
+		if c != nil {
+			active[major(c)] = c
+		}
+	}
+	return active
+}
+
+// parseGood reads a version that was in force; nil when this capd no longer reads it, and there is nothing to compare with.
+func parseGood(f File) *contract.Contract {
+	n, ps := document.Parse(f.Path, f.Source)
+	if ps.Err() != nil {
+		return nil
+	}
+	c, ps := contract.Parse(n, f.SHA256())
+	if ps.Err() != nil {
+		return nil
+	}
+	return c
+}

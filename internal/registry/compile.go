@@ -1,0 +1,231 @@
+package registry
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"capd/internal/contract"
+	"capd/internal/document"
+	"capd/internal/expression"
+	"capd/internal/field"
+	"capd/internal/inventory"
+	"capd/internal/outcome"
+	"capd/internal/physical"
+	"capd/internal/verify"
+)
+
+// compiler binds one contract to one inventory and collects what does not fit.
+type compiler struct {
+	inv      *inventory.Inventory
+	binding  *field.Binding
+	contract *contract.Contract
+	points   map[string]verify.Point
+	bound    map[string]*field.Bound
+	liveness map[string]verify.Liveness
+	problems document.Problems
+}
+
+// Compile binds a contract to an inventory. Without problems every action is ready to run.
+func Compile(c *contract.Contract, inv *inventory.Inventory, b *field.Binding) ([]*Action, document.Problems) {
+	k := &compiler{inv: inv, binding: b, contract: c, points: map[string]verify.Point{}, bound: map[string]*field.Bound{},
+		liveness: map[string]verify.Liveness{}}
+	asset := inv.Assets[c.Asset]
+	if asset == nil {
+		k.add(c.Source.KeyPos("asset"), "asset", "unknown_asset", fmt.Sprintf("there is no asset %q", c.Asset), didYouMean(c.Asset, inv.AssetIDs()))
+		return nil, k.problems
+	}
+	for _, name := range inventory.SortedKeys(c.Points) {
+		k.bindPoint(c.Points[name])
+	}
+	var actions []*Action
+	for _, a := range c.Actions {
+		actions = append(actions, k.action(a, asset))
+	}
+	if k.problems.Err() != nil {
+		return nil, k.problems
+	}
+	return actions, k.problems
+}
+
+func (k *compiler) add(pos document.Pos, path, rule, message, hint string) {
+	k.problems.Add(document.Problem{Pos: pos, Path: path, Rule: rule, Message: message, Hint: hint})
+}
+
+func didYouMean(name string, among []string) string {
+	if near := document.Suggest(name, among); near != "" {
+		return "did you mean " + near + "?"
+	}
+	return "declare it in the inventory, or correct the name"
+}
+
+func (k *compiler) bindPoint(a contract.Alias) {
+	b := k.binding.Point(a.Ref)
+	if b == nil {
+		k.add(a.Pos, "points."+a.Name, "unknown_point", fmt.Sprintf("there is no point %q", a.Ref), didYouMean(a.Ref, k.inv.Refs()))
+		return
+	}
+	p := b.Point
+	k.bound[a.Name] = b
+	k.points[a.Name] = verify.Point{Alias: a.Name, Ref: p.Ref, Role: p.RoleFor(k.contract.Asset), Unit: p.Unit, Device: p.Device,
+		Update: p.Update, Type: verify.TypeOf(b.ValueKind), Readable: p.Access != inventory.WriteOnly}
+	if d := k.inv.Devices[p.Device]; d.Liveness != nil {
+		k.liveness[p.Device] = verify.Liveness{Ref: d.Liveness.Point, Within: d.Liveness.Within}
+	}
+}
+
+func (k *compiler) action(a *contract.Action, asset *inventory.Asset) *Action {
+	params, problems := compileParams(a)
+	k.problems.Add(problems...)
+	x := &Action{Action: a, Name: ToolName(k.contract, a), Contract: k.contract, Asset: asset, Params: params,
+		Scope: verify.Scope{Points: k.points, Params: params.Types, Liveness: k.liveness}}
+	if len(x.Name) > contract.MaxName {
+		k.add(a.Pos, "actions."+a.ID, "name", fmt.Sprintf("the name %s has %d characters, and %d is the limit", x.Name, len(x.Name), contract.MaxName),
+			"give this action a shorter name:")
+	}
+	for _, name := range params.names {
+		if _, clash := k.contract.Points[name]; clash {
+			k.add(a.Pos, "actions."+a.ID, "name_clash", fmt.Sprintf("%q is both a parameter and a point", name), "rename one of them")
+		}
+	}
+	if a.Moves() {
+		k.motion(x)
+	}
+	for _, alias := range a.Returns {
+		p, ok := k.points[alias]
+		if !ok {
+			k.unknownAlias(a.Pos, "actions."+a.ID+".returns", alias)
+			continue
+		}
+		if !p.Readable {
+			k.add(a.Pos, "actions."+a.ID+".returns", "unknown_point", p.Ref+" cannot be read", "leave it out")
+		}
+		x.Returned = append(x.Returned, p)
+	}
+	return x
+}
+
+func (k *compiler) unknownAlias(pos document.Pos, path, alias string) {
+	if _, declared := k.contract.Points[alias]; declared {
+		return // its own problem was reported where it is declared
+	}
+	k.add(pos, path, "unknown_point", fmt.Sprintf("the contract's points do not name %q", alias),
+		didYouMean(alias, inventory.SortedKeys(k.contract.Points)))
+}
+
+func (k *compiler) motion(x *Action) {
+	a := x.Action
+	x.Absolute = true
+	x.Steps = k.steps(a.Execute, x, "execute")
+	x.Undo = k.steps(a.Withdraw, x, "withdraw")
+	var written []string
+	for _, s := range x.Steps {
+		written = append(written, s.Alias)
+	}
+	for _, s := range slices.Concat(x.Steps, x.Undo) { // what withdraw may write is leased and looked at for lockouts as well
+		if asset := s.Point.Point.Asset; !slices.Contains(x.Writes, asset) {
+			x.Writes = append(x.Writes, asset)
+		}
+	}
+	slices.Sort(x.Writes)
+	for _, p := range a.Permits {
+		k.permit(x, p)
+	}
+	if a.Verify == nil || k.pointsMissing() {
+		return
+	}
+	for _, e := range a.Verify.Expect {
+		if e.Kind == contract.ChangesBy || e.Kind == contract.Increases {
+			x.Absolute = false
+		}
+	}
+	plan, err := verify.Compile(a.Verify, written, x.Scope)
+	if err != nil {
+		k.add(a.Verify.Pos, "actions."+a.ID+".verify", "verification", stripPos(err), "")
+		return
+	}
+	x.Plan = plan
+}
+
+// pointsMissing reports whether an alias could not be bound, which explains every later problem.
+func (k *compiler) pointsMissing() bool { return len(k.points) != len(k.contract.Points) }
+
+// stripPos removes the leading position of an error text, because the problem carries it.
+func stripPos(err error) string {
+	text := err.Error()
+	if i := strings.Index(text, ": "); i > 0 && strings.Contains(text[:i], ":") {
+		return text[i+2:]
+	}
+	return text
+}
+
+func (k *compiler) steps(steps []contract.Step, x *Action, where string) []Step {
+	var out []Step
+	for _, s := range steps {
+		b, ok := k.bound[s.Write]
+		if !ok {
+			k.unknownAlias(s.Pos, "actions."+x.ID+"."+where, s.Write)
+			continue
+		}
+		path := "actions." + x.ID + "." + where + "." + s.Write
+		if !b.Point.Access.Writes() {
+			k.add(s.Pos, path, "access", b.Point.Ref+" is read only", "set access: read_write in the inventory if it may be written")
+			continue
+		}
+		if b.Point.Role != physical.Setpoint {
+			k.add(s.Pos, path, "role", fmt.Sprintf("%s has role %s", b.Point.Ref, b.Point.Role), "only points with role setpoint are written")
+		}
+		target, err := verify.CompileTarget(s.Value, x.Scope, verify.TypeOf(b.ValueKind))
+		if err != nil {
+			k.add(s.Pos, path, "value", err.Error(), x.Params.untyped())
+			continue
+		}
+		if name := target.NeedsPoint(x.Scope); name != "" {
+			k.add(s.Pos, path, "value", fmt.Sprintf("the value depends on the point %q", name), "a written value may depend on parameters alone")
+		}
+		out = append(out, Step{Point: b, Alias: s.Write, Value: target})
+	}
+	return out
+}
+
+func (k *compiler) permit(x *Action, p contract.Permit) {
+	program, err := expression.Compile(p.When, x.Scope.Env(), expression.Bool)
+	if err != nil {
+		k.add(p.Pos, "actions."+x.ID+".permits."+p.ID, "permit", err.Error(), "")
+		return
+	}
+	c := Permit{ID: p.ID, When: program, MaxAge: p.MaxAge, Rule: p}
+	for _, name := range program.Names() {
+		if _, ok := k.points[name]; ok {
+			c.Aliases = append(c.Aliases, name)
+		}
+	}
+	if len(c.Aliases) == 0 {
+		k.add(p.Pos, "actions."+x.ID+".permits."+p.ID, "permit", "the permit looks at no point", "name at least one point in when")
+	}
+	x.Permits = append(x.Permits, c)
+}
+
+// Level is the highest evidence level that the action's witnesses can show; E0 for a read.
+func (a *Action) Level() outcome.Level {
+	best := outcome.E0
+	if a.Plan == nil {
+		return best
+	}
+	for _, e := range a.Plan.Expect {
+		best = max(best, e.Level)
+	}
+	if len(a.Plan.ReadBack) > 0 {
+		best = max(best, outcome.E2)
+	}
+	return best
+}
+
+// ToolName is an action's MCP name: its own, or tool_action; with _v2 and so on from major version 2.
+func ToolName(c *contract.Contract, a *contract.Action) string {
+	name := c.MCPName(a)
+	if c.Version.Major >= 2 {
+		name += fmt.Sprintf("_v%d", c.Version.Major)
+	}
+	return name
+}

@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# The whole test suite; "make test" calls it. Every part runs, whatever failed before it; the end lists them all.
+# A part that cannot run here is skipped loudly; with CI=true that counts as a failure.
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
+. test/lib.sh
+export GOFLAGS="${GOFLAGS:+$GOFLAGS }-buildvcs=false"
+
+passed=0 failed=0 skipped=0 report=
+
+part() { # NAME COMMAND...
+	local name=$1 start=$SECONDS status word
+	shift
+	printf '\n== %s\n' "$name"
+	("$@") </dev/null
+	status=$?
+	case $status in
+	0) word=ok passed=$((passed + 1)) ;;
+	77) if [ "${CI:-}" = true ]; then word=FAIL-SKIPPED failed=$((failed + 1)); else word=SKIPPED skipped=$((skipped + 1)); fi ;;
+	*) word=FAIL failed=$((failed + 1)) ;;
+	esac
+	report+=$(printf '%-13s %-32s %4d s' "$word" "$name" $((SECONDS - start)))$'\n'
+}
+
+race() {
+	need gcc gcc libc6-dev # the race detector is C
+	CGO_ENABLED=1 go test -race ./...
+}
+
+command -v go >/dev/null || { echo "go is missing: install Go $(sed -n 's/^go //p' go.mod) or later" >&2; exit 1; }
+
+part "go vet" go vet ./...
+part "go test -race" race
+part "go test, 386" test/run386.sh
+for script in test/peers/*/run.sh; do
+	[ -e "$script" ] || continue
+	part "${script%/run.sh}" bash "$script"
+done
+part "make cross" make --no-print-directory cross
+part test/systemd bash test/systemd/run.sh
+
+printf '\n%s%d passed, %d failed, %d skipped\n' "$report" "$passed" "$failed" "$skipped"
+[ "$failed" = 0 ]
