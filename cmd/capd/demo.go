@@ -154,24 +154,25 @@ func keepDemo(ctx context.Context, b *box, o demoOptions, out io.Writer) error {
 			return err
 		}
 	}
+	self := os.Args[0]
 	_, err := fmt.Fprintf(out, `Pump station PS-07 runs on this computer, and capd beside it.
 
 An agent connects over MCP
-  URL           %s
-  operator      Authorization: Bearer %s
-  viewer        Authorization: Bearer %s
-  over stdio    capd mcp --url %s --token-file %s
+  URL           %[1]s
+  operator      Authorization: Bearer %[2]s
+  viewer        Authorization: Bearer %[3]s
+  over stdio    %[6]s mcp --url %[1]s --token-file %[4]s
 
 A technician looks and acts at the box, in another terminal
-  export CAPD_SOCKET=%s
-  capd status
-  capd lock PS07-FCV-04 --reason "packing is being replaced"
-  capd call set_discharge_valve opening=60
-  capd tools find "把出口阀开到60%%" --explain
+  export CAPD_SOCKET=%[5]s
+  %[6]s status
+  %[6]s call set_discharge_valve opening=60
+  %[6]s lock PS07-FCV-04 --reason "packing is being replaced"
+  %[6]s tools find "把出口阀开到60%%" --explain
 
-Files to look at: %s
+Files to look at: %[7]s
 Stop with Ctrl-C.
-`, b.url, b.token, b.viewer, b.url, b.tokenFile, b.socket, b.dir)
+`, b.url, b.token, b.viewer, b.tokenFile, b.socket, self, b.dir)
 	if err != nil {
 		return err
 	}

@@ -53,6 +53,10 @@ func serve(ctx context.Context, k *core, o Options) error {
 		return nil
 	})
 	run("signals", func(ctx context.Context) error { reloadOnHangup(ctx, k, o.Log); return nil })
+	run("wires", func(ctx context.Context) error {
+		k.watchWires(ctx, func(err error) { o.Log.Error("alarm not kept", "error", err) })
+		return nil
+	})
 	run("watchdog", func(ctx context.Context) error { keepAlive(ctx, o.Log, k.alive); return nil })
 	err = announce(d, k, o)
 	if err == nil {

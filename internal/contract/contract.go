@@ -120,6 +120,7 @@ type Action struct {
 	Withdraw    []Step
 	OnDegraded  string // refuse or alarm
 	ToSafe      bool
+	Hold        *Hold
 	AnswerIn    time.Duration // how long a call waits for the verdict before it answers pending
 	Pos         document.Pos
 	Source      *document.Node // as written, for the places of keys; nil when built by hand

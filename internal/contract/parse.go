@@ -109,6 +109,7 @@ func parseAction(id string, n *document.Node, ps *document.Problems) *Action {
 	a.Permits = parsePermits(m, ps)
 	a.Execute = parseSteps("execute", m, ps)
 	a.Withdraw = parseSteps("withdraw", m, ps)
+	a.Hold = parseHold(a, m)
 	a.Verify = parseVerify(m, ps)
 	if a.Effect != "" {
 		checkShape(a, m)
@@ -153,7 +154,7 @@ func checkShape(a *Action, m *document.Map) {
 	if len(a.Returns) == 0 {
 		m.Problem("effect", "a read needs returns: [points]")
 	}
-	for _, key := range []string{"execute", "verify", "permits", "withdraw", "on_fail", "to_safe"} {
+	for _, key := range []string{"execute", "verify", "permits", "withdraw", "on_fail", "to_safe", "hold"} {
 		if m.Has(key) {
 			m.Problem(key, "%s belongs to actuations; remove it, or set effect: actuate", key)
 		}
@@ -162,7 +163,7 @@ func checkShape(a *Action, m *document.Map) {
 
 func checkMotion(a *Action, m *document.Map) {
 	steps := m.Node("execute")
-	if steps == nil || steps.Kind() == document.List && len(a.Execute) == 0 {
+	if steps == nil || steps.Kind() == document.List && len(steps.Items()) == 0 {
 		m.Problem("effect", "an action with effect %s needs execute steps", a.Effect)
 	}
 	if m.Has("returns") {

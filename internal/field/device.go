@@ -20,12 +20,14 @@ type device struct {
 
 	mu    sync.Mutex
 	last  map[string]physical.Reading
+	still map[string]*stillness
 	alive *tracker  // nil when the device declares no liveness
 	wrote time.Time // end of the last write: what was read before may have changed since
 }
 
 func newDevice(b *boundDevice, l *line) *device {
-	d := &device{boundDevice: b, line: l, refresh: make(chan struct{}, 1), last: make(map[string]physical.Reading, len(b.points))}
+	d := &device{boundDevice: b, line: l, refresh: make(chan struct{}, 1), last: make(map[string]physical.Reading, len(b.points)),
+		still: map[string]*stillness{}}
 	if b.liveness != nil {
 		d.alive = &tracker{counter: b.liveness.Point, within: b.liveness.Within}
 	}
@@ -46,6 +48,7 @@ func (d *device) read(ctx context.Context, points []*Bound, do how) []physical.R
 	defer d.mu.Unlock()
 	for i, b := range points {
 		if isNews(ctx, samples[i].Err) {
+			d.watchStill(b, &readings[i])
 			d.keep(b.Point.Ref, readings[i])
 		}
 	}

@@ -56,6 +56,7 @@ type Link struct {
 	queue   [classes][]*job
 	abort   context.CancelFunc // ends the transaction on the wire; nil between transactions
 	closing bool
+	cut     bool // Close may not wait any more: nothing new reaches the wire
 	pauses  pauses
 	count   counters
 }
@@ -160,6 +161,7 @@ func (l *Link) Close(ctx context.Context) error {
 	for c := range classes {
 		l.discard(c)
 	}
+	l.cut = true
 	if l.abort != nil {
 		l.abort()
 	}

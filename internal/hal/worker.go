@@ -80,8 +80,11 @@ func (l *Link) run(j *job) {
 
 func (l *Link) setAbort(cancel context.CancelFunc) {
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.abort = cancel
-	l.mu.Unlock()
+	if l.cut {
+		cancel()
+	}
 }
 
 // detach keeps a context's values and deadline but not its cancellation.

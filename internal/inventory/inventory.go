@@ -68,25 +68,27 @@ func (a Access) Writes() bool { return a != ReadOnly }
 
 // Point is one named, typed value of an asset.
 type Point struct {
-	Ref        string // ASSET.name
-	Name       string
-	Asset      string
-	Title      string
-	Device     string
-	At         *document.Node
-	Invalid    *document.Node
-	Scale      physical.Scale
-	Scaled     bool // scale or offset was written
-	Unit       physical.Unit
-	Role       physical.Role
-	Access     Access
-	Labels     map[int64]string
-	Range      *Limits
-	Envelope   *Envelope
-	Update     time.Duration
-	WitnessFor map[string]physical.Role
-	NVM        bool
-	Pos        document.Pos
+	Ref      string // ASSET.name
+	Name     string
+	Asset    string
+	Title    string
+	Device   string
+	At       *document.Node
+	Invalid  *document.Node
+	Scale    physical.Scale
+	Scaled   bool // scale or offset was written
+	Unit     physical.Unit
+	Role     physical.Role
+	Access   Access
+	Labels   map[int64]string
+	Range    *Limits
+	Envelope *Envelope
+	Update   time.Duration
+	// MaxUnchanged is how long a living signal may show the same raw value; 0 asks nothing. It is for signals with noise.
+	MaxUnchanged time.Duration
+	WitnessFor   map[string]physical.Role
+	NVM          bool
+	Pos          document.Pos
 }
 
 // Limits is a closed interval; a nil end is open.

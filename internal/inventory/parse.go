@@ -118,7 +118,7 @@ func parsePoint(a *Asset, name string, n *document.Node, ps *document.Problems) 
 	m := document.NewMap(n, ps)
 	m.Required("at", "role")
 	p := &Point{Ref: a.ID + "." + name, Name: name, Asset: a.ID, Title: m.String("title"), Device: m.String("device"), At: m.Node("at"),
-		Invalid: m.Node("invalid"), Unit: physical.Unit(m.String("unit")), Update: m.Duration("update"), NVM: m.Bool("nvm"), Pos: n.Pos(),
+		Invalid: m.Node("invalid"), Unit: physical.Unit(m.String("unit")), Update: m.Duration("update"), MaxUnchanged: m.Duration("max_unchanged"), NVM: m.Bool("nvm"), Pos: n.Pos(),
 		Role:   physical.Role(m.Enum("role", "setpoint", "status", "feedback", "process")),
 		Access: Access(m.Enum("access", string(ReadOnly), string(ReadWrite), string(WriteOnly)))}
 	if p.Access == "" {
@@ -134,6 +134,9 @@ func parsePoint(a *Asset, name string, n *document.Node, ps *document.Problems) 
 	p.WitnessFor = parseWitness(m.Map("witness_for"), a.ID)
 	if p.Envelope != nil && !p.Access.Writes() {
 		m.Problem("envelope", "an envelope limits writes, but the point is read only; add access: read_write or remove it")
+	}
+	if p.MaxUnchanged > 0 && (p.Update <= 0 || p.MaxUnchanged < 4*p.Update) {
+		m.Problem("max_unchanged", "max_unchanged %s needs an update period of at most a quarter of it, so that the signal is looked at often enough", p.MaxUnchanged)
 	}
 	if p.Access == WriteOnly && p.Role != physical.Setpoint {
 		m.Problem("access", "a point with role %s must be readable", p.Role)

@@ -41,6 +41,8 @@ type Answer struct {
 	Repeated        bool               `json:"repeated,omitempty"` // the recorded outcome of an earlier call with this request_id
 	Attached        bool               `json:"attached,omitempty"` // the outcome of an identical call that was already running
 	Amendments      []Amendment        `json:"amendments,omitempty"`
+	TrueUntil       *time.Time         `json:"true_until,omitempty"` // only with a hold
+	Budgets         []budget           `json:"write_budget,omitempty"`
 }
 
 // Reading is one value of a read.

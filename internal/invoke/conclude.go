@@ -54,6 +54,10 @@ func (c *Corridor) conclude(r *run, a Answer, trial *verify.Trial, k concluded) 
 		a.Timings = &Timings{}
 	}
 	a.Timings.Started, a.Timings.TotalMS = r.started, time.Since(r.started).Milliseconds()
+	if a.Verdict != outcome.Confirmed {
+		c.holds.end(r) // a command that is not confirmed is not re-asserted
+	}
+	a.TrueUntil, a.Budgets = c.trueUntil(r), c.budgets(r)
 	var samples []outcome.Evidence
 	if trial != nil {
 		samples = trial.Samples(maxSamples)

@@ -62,6 +62,7 @@ type Corridor struct {
 	records *records
 	rates   *rates
 	vigils  *vigils
+	holds   *holds
 
 	ctx     context.Context // ends verifications when the corridor closes
 	stop    context.CancelFunc
@@ -75,7 +76,7 @@ type Corridor struct {
 // New makes a corridor. The context bounds everything that it runs in the background.
 func New(ctx context.Context, d Deps) *Corridor {
 	ctx, stop := context.WithCancel(ctx)
-	return &Corridor{Deps: d, machine: d.Machine, leases: newLeases(), records: newRecords(), rates: newRates(), vigils: newVigils(),
+	return &Corridor{Deps: d, machine: d.Machine, leases: newLeases(), records: newRecords(), rates: newRates(), vigils: newVigils(), holds: newHolds(),
 		ctx: ctx, stop: stop, running: map[string]*run{}}
 }
 
@@ -160,6 +161,7 @@ func (c *Corridor) Close(ctx context.Context) error {
 		c.stop()
 		c.runs.Wait()
 		c.vigils.wait()
+		c.holds.wait()
 		close(done)
 	}()
 	select {

@@ -286,3 +286,97 @@ func TestAConfirmedStateThatIsLeftRaisesReverted(t *testing.T) {
 		t.Errorf("alarms: %+v", alarms)
 	}
 }
+
+func TestAHeldCommandIsReassertedUntilAnotherOneTakesOver(t *testing.T) {
+	t.Parallel()
+	s := newStation(t)
+	written := make(chan string, 1024)
+	s.plant.OnWrite(func(e sim.WriteEvent) {
+		select {
+		case written <- e.Tag:
+		default:
+		}
+	})
+	start := s.call(t, "start_pump", nil)
+	if got := shape(start); got != "confirmed E5 - - -" || start.TrueUntil == nil {
+		t.Fatalf("%s, true_until %v", got, start.TrueUntil)
+	}
+	for range 3 { // the first two writes are the act's own: speed and control
+		nextWrite(t, written, "vfd_control")
+	}
+	if got := shape(s.call(t, "stop_pump", nil)); got != "confirmed E4 - - -" {
+		t.Fatal(got)
+	}
+	after := s.plant.Counters().WritesTo["vfd_control"]
+	s.call(t, "set_discharge_valve", opening(60)) // longer than several periods of the hold
+	if now := s.plant.Counters().WritesTo["vfd_control"]; now != after {
+		t.Errorf("the hold went on after the stop: %d more writes", now-after)
+	}
+}
+
+func nextWrite(t *testing.T, written <-chan string, tag string) {
+	t.Helper()
+	for {
+		select {
+		case got := <-written:
+			if got == tag {
+				return
+			}
+		case <-time.After(10 * time.Second):
+			t.Fatalf("no write to %s", tag)
+		}
+	}
+}
+
+func TestALockoutEndsAHold(t *testing.T) {
+	t.Parallel()
+	s := newStation(t)
+	if got := shape(s.call(t, "start_pump", nil)); got != "confirmed E5 - - -" {
+		t.Fatal(got)
+	}
+	must(t, s.standing.Lock(standing.Lockout{Target: "PS07-P-01", By: "mei", Reason: "bearing noise"}))
+	deadline := time.Now().Add(10 * time.Second)
+	for len(s.alarms.List(false)) == 0 {
+		if time.Now().After(deadline) {
+			t.Fatal("no alarm tells that the hold has ended")
+		}
+		s.field.Read(t.Context(), []string{"PS07-PLC-01.heartbeat"}) // paces the loop
+	}
+	if a := s.alarms.List(false)[0]; !strings.Contains(a.Text, "bearing noise") || !strings.Contains(a.Text, "stops after 5 s") {
+		t.Errorf("%+v", a)
+	}
+}
+
+func TestTheSameSetpointIsWrittenOnceAndItsBudgetIsShown(t *testing.T) {
+	t.Parallel()
+	s := newStation(t)
+	for i := range 5 {
+		a := s.call(t, "set_level_setpoint", map[string]any{"level": 2.5})
+		if shape(a) != "confirmed E2 - - -" || a.Sent != (i == 0) || len(a.Budgets) != 1 || a.Budgets[0].Used != 1 || a.Budgets[0].Limit != 100000 {
+			t.Fatalf("call %d: %s\n%+v", i, a.Text(), a.Budgets)
+		}
+	}
+	if n := s.plant.Counters().Writes; n != 1 {
+		t.Errorf("%d writes", n)
+	}
+}
+
+func TestASignalWithoutNoiseIsFrozen(t *testing.T) {
+	t.Parallel()
+	s := newStation(t)
+	must(t, s.plant.SetFault("F6b"))
+	deadline := time.Now().Add(20 * time.Second)
+	for {
+		a := s.call(t, "read_level", nil)
+		if shape(a) == "unknown - - FEEDBACK_FROZEN verification" {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal(a.Text())
+		}
+		s.field.Read(t.Context(), []string{"PS07-PLC-01.heartbeat"}) // paces the loop
+	}
+	if got := shape(s.call(t, "start_pump", nil)); got != "not_executed E0 - PERMIT_UNKNOWN policy" {
+		t.Error(got)
+	}
+}

@@ -50,7 +50,11 @@ func (c *Corridor) execute(ctx context.Context, r *run) {
 
 func (c *Corridor) actAndVerify(ctx context.Context, r *run, act verify.Act) {
 	began := time.Now()
+	c.holds.release(r.writes)
 	result := c.act(ctx, r, act.Baseline)
+	if result.refusal == nil {
+		c.beginHold(r)
+	}
 	close(r.acting)
 	if result.refusal != nil {
 		answer := refused(r.id, r.action.Name, r.action, result.refusal)

@@ -21,17 +21,26 @@ func (s *Server) call(c call) (any, error) {
 	}
 	ask := invoke.Request{Subject: c.who.subject(s.Policy), Action: req.Action, Args: req.Args, RequestID: req.RequestID, DryRun: req.DryRun}
 	action := s.Snapshots.Snapshot().Action(req.Action)
-	onlyLooks := action != nil && action.Moves() && !c.who.technician
-	if onlyLooks {
+	next := ""
+	switch {
+	case action == nil:
+		next = "see all with capd tools list"
+	case action.Moves() && !c.who.technician:
 		ask.Profile = &access.Profile{Name: "of those who are no technicians", All: true, Deny: []string{req.Action}}
+		next = s.becomeTechnician()
 	}
-	answer := s.Corridor.Call(c.Context(), ask)
-	if onlyLooks && answer.Reason != nil && answer.Reason.Code == outcome.NoAccess {
-		reason := *answer.Reason
-		reason.Next = s.becomeTechnician()
-		answer.Reason = &reason
+	return withNext(s.Corridor.Call(c.Context(), ask), next), nil
+}
+
+// withNext puts the next step of a person at the box into a refusal, in place of an agent's.
+func withNext(a invoke.Answer, next string) invoke.Answer {
+	if next == "" || a.Reason == nil || a.Verdict != outcome.NotExecuted {
+		return a
 	}
-	return answer, nil
+	reason := *a.Reason
+	reason.Next = next
+	a.Reason = &reason
+	return a
 }
 
 func (r *CallRequest) take(m *document.Map) {

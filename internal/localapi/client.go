@@ -11,7 +11,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"strings"
 	"syscall"
 	"time"
 )
@@ -141,22 +140,30 @@ func (c *Client) read(status int, raw []byte, out any) error {
 
 // unreached sorts the errors of a connection.
 func (c *Client) unreached(err error) error {
+	reach := Foreign // it answered, but not in HTTP
+	_, network := errors.AsType[*net.OpError](err)
 	switch {
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
-		if info, e := os.Stat(c.socket); e == nil && info.Mode().Type() != fs.ModeSocket {
-			return &ReachError{c.socket, Foreign, err}
-		}
-		return &ReachError{c.socket, NotRunning, err}
-	case errors.Is(err, fs.ErrPermission):
-		return &ReachError{c.socket, Denied, err}
 	case errors.Is(err, context.Canceled):
 		return err
+	case errors.Is(err, fs.ErrPermission):
+		reach = Denied
+	case isNowhere(err) || c.socket == "":
+		reach = NotRunning
+		if info, e := os.Stat(c.socket); e == nil && info.Mode().Type() != fs.ModeSocket {
+			reach = Foreign
+		}
+	case network, errors.Is(err, context.DeadlineExceeded), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+		reach = Silent
 	}
-	if _, dialled := errors.AsType[*net.OpError](err); dialled || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
-		return &ReachError{c.socket, Silent, err}
+	return &ReachError{c.socket, reach, err}
+}
+
+// isNowhere reports that no socket is there, that nobody listens on it, or that there can be none under such a name.
+func isNowhere(err error) bool {
+	for _, e := range []error{fs.ErrNotExist, syscall.ECONNREFUSED, syscall.ENOTDIR, syscall.EINVAL} {
+		if errors.Is(err, e) {
+			return true
+		}
 	}
-	if strings.TrimSpace(c.socket) == "" {
-		return &ReachError{c.socket, NotRunning, err}
-	}
-	return &ReachError{c.socket, Foreign, err}
+	return false
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -63,19 +64,19 @@ func body(r *http.Request, take func(*document.Map)) error {
 	return badBody(problems)
 }
 
-// badBody makes the first problem of a body an error; the others would be fixed with it or show next time.
+// badBody makes one problem of a body an error: a key nobody knows before one that is missing, because it often is that one misspelt;
+// the others show next time.
 func badBody(problems document.Problems) error {
-	for _, p := range problems {
-		if p.Warning {
-			continue
-		}
-		place := fmt.Sprintf("line %d, column %d of the body", p.Pos.Line, p.Pos.Column)
-		if p.Path != "" {
-			place += ", " + p.Path
-		}
-		return problem(BadRequest, p.Hint, "%s: %s", place, p.Message)
+	serious := slices.DeleteFunc(slices.Clone(problems), func(p document.Problem) bool { return p.Warning })
+	if len(serious) == 0 {
+		return nil
 	}
-	return nil
+	p := serious[max(0, slices.IndexFunc(serious, func(p document.Problem) bool { return p.Rule == document.RuleUnknownKey }))]
+	place := fmt.Sprintf("line %d, column %d of the body", p.Pos.Line, p.Pos.Column)
+	if p.Path != "" {
+		place += ", " + p.Path
+	}
+	return problem(BadRequest, p.Hint, "%s: %s", place, p.Message)
 }
 
 // none is the take of a body without keys; an empty body is allowed too.

@@ -132,3 +132,10 @@ func BenchmarkListWithAThousandContracts(b *testing.B) {
 		post(b, s.http.URL+"/mcp", "operator", body, header)
 	}
 }
+
+func BenchmarkPublishOfAThousandContracts(b *testing.B) {
+	s := newSite(b, plantOf(1000))
+	for b.Loop() {
+		s.server.Publish(s.snapshot)
+	}
+}

@@ -75,16 +75,14 @@ func (b *bridge) head(req *http.Request, text []byte, m message) {
 		}
 		return
 	}
-	var e envelope
-	if err := json.Unmarshal(text, &e); err != nil {
-		return // it was parsed before
+	var e struct {
+		Params json.RawMessage `json:"params"`
 	}
-	var p struct {
-		Meta json.RawMessage `json:"_meta"`
+	var p params
+	if json.Unmarshal(text, &e) != nil || json.Unmarshal(e.Params, &p) != nil {
+		return // not a message: it was refused before
 	}
-	if err := json.Unmarshal(e.Params, &p); err == nil {
-		setIf(h, mcp.HeaderProtocolVersion, metaRevision(p.Meta))
-	}
+	setIf(h, mcp.HeaderProtocolVersion, metaRevision(p.Meta))
 	setIf(h, mcp.HeaderMethod, m.method)
 	if name, ok := mcp.ExtractHeaderName(mcp.MCPMethod(m.method), e.Params); ok {
 		if safe, ok := mcp.EncodeHeaderValue(name); ok {

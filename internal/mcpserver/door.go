@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"mime"
 	"net/http"
 	"strings"
 	"time"
@@ -113,6 +114,11 @@ func forbidden(reason, text, next string) *failure {
 
 // post takes one JSON-RPC message.
 func (s *Server) post(w http.ResponseWriter, r *http.Request, c *caller) {
+	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
+		(&failure{status: http.StatusUnsupportedMediaType, code: codeInvalidRequest, reason: "content_type",
+			message: fmt.Sprintf("the Content-Type %q is not JSON", clip(r.Header.Get("Content-Type"))), next: `send "Content-Type: application/json"`}).write(w, nil)
+		return
+	}
 	body, f := s.readBody(w, r)
 	if f != nil {
 		f.write(w, nil)
@@ -138,6 +144,8 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request, c *caller) {
 	case mcp.MethodInitialize:
 		s.makeRoom(r, c)
 		c.view.state.http.ServeHTTP(w, r)
+	case mcp.MethodToolsList:
+		c.view.state.lists.ServeHTTP(w, r)
 	case mcp.MethodSubscriptionsListen:
 		s.listen(w, r, c)
 	default:

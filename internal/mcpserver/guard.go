@@ -11,6 +11,9 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
+
+	"golang.org/x/time/rate"
 
 	"capd/internal/access"
 )
@@ -31,11 +34,14 @@ type GuardConfig struct {
 type guardian struct {
 	GuardConfig
 	next http.Handler
+	now  rate.Sometimes // bounds what refused callers write into the log
 }
 
 // Guard puts the checks of Host, Origin and Authorization in front of a handler, which finds the subject with SubjectOf.
 // It refuses with 403 a foreign Host (DNS rebinding) or Origin, with 401 a missing or bad token; the body is a JSON-RPC error.
-func Guard(c GuardConfig, next http.Handler) http.Handler { return &guardian{c, next} }
+func Guard(c GuardConfig, next http.Handler) http.Handler {
+	return &guardian{GuardConfig: c, next: next, now: rate.Sometimes{First: 20, Interval: time.Second}}
+}
 
 type subjectKey struct{}
 
@@ -62,7 +68,7 @@ func (g *guardian) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	subject, f := g.authenticate(r)
 	if f != nil {
-		g.Log.InfoContext(r.Context(), "caller refused", "reason", f.reason, "remote", r.RemoteAddr)
+		g.now.Do(func() { g.Log.InfoContext(r.Context(), "caller refused", "reason", f.reason, "remote", r.RemoteAddr) })
 		f.write(w, nil)
 		return
 	}

@@ -142,11 +142,21 @@ func TestAnOversizedBodyIsRefused(t *testing.T) {
 	req, err := http.NewRequest(http.MethodPost, s.http.URL+"/mcp", struct{ *strings.Reader }{strings.NewReader(big)}) // no length is announced
 	must(t, err)
 	req.Header.Set("Authorization", "Bearer operator")
+	req.Header.Set("Content-Type", "application/json")
 	resp, err := s.http.Client().Do(req)
 	must(t, err)
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusRequestEntityTooLarge {
 		t.Errorf("without a length: HTTP %d", resp.StatusCode)
+	}
+}
+
+func TestABodyMustSayThatItIsJSON(t *testing.T) {
+	s := newSite(t, siteFiles())
+	for _, kind := range []string{"text/plain", "", "application/x-www-form-urlencoded", ";"} {
+		if r := s.do(http.MethodPost, "/mcp", "operator", ping, map[string]string{"Content-Type": kind}); r.status != http.StatusUnsupportedMediaType || r.rpc(t).Error == nil {
+			t.Errorf("%q: HTTP %d %s", kind, r.status, r.body)
+		}
 	}
 }
 

@@ -528,13 +528,17 @@ func (s *site) checkSchema(token, name string, r toolResult) {
 		if t.Name != name {
 			continue
 		}
-		schema := compile(s.t, t.OutputSchema)
-		document, err := jsonschema.UnmarshalJSON(bytes.NewReader(r.Structured))
-		must(s.t, err)
-		if err := schema.Validate(document); err != nil {
-			s.t.Errorf("%s answers what its outputSchema does not allow: %v\n%s", name, err, r.Structured)
-		}
+		valid(s.t, compile(s.t, t.OutputSchema), r.Structured)
 		return
+	}
+}
+
+func valid(t testing.TB, schema *jsonschema.Schema, raw json.RawMessage) {
+	t.Helper()
+	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
+	must(t, err)
+	if err := schema.Validate(document); err != nil {
+		t.Errorf("an answer that its outputSchema does not allow: %v\n%s", err, raw)
 	}
 }
 

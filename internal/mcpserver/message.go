@@ -24,9 +24,14 @@ type envelope struct {
 	JSONRPC string          `json:"jsonrpc"`
 	ID      json.RawMessage `json:"id"`
 	Method  json.RawMessage `json:"method"`
-	Params  json.RawMessage `json:"params"`
+	Params  params          `json:"params"`
 	Result  json.RawMessage `json:"result"`
 	Error   json.RawMessage `json:"error"`
+}
+
+type params struct {
+	Name json.RawMessage `json:"name"`
+	Meta json.RawMessage `json:"_meta"`
 }
 
 // parseMessage reads one JSON-RPC message. A failure comes with the id as far as it could be read.
@@ -42,24 +47,33 @@ func parseMessage(h http.Header, body []byte) (message, *failure) {
 		return m, badMessage(codeParse, "parse", "the body is not UTF-8 text", "send JSON in UTF-8")
 	}
 	var e envelope
-	if err := json.Unmarshal(body, &e); err != nil {
+	err := json.Unmarshal(body, &e)
+	hasID := m.takeID(e.ID)
+	if err != nil {
 		return m, notJSON(body, err)
 	}
-	if f := m.identify(e); f != nil {
+	if f := m.identify(e, hasID); f != nil {
 		return m, f
 	}
 	return m, m.readParams(e.Params)
 }
 
-// identify takes id and method, and refuses what is neither request, notification nor response.
-func (m *message) identify(e envelope) *failure {
-	id := bytes.TrimSpace(e.ID)
-	hasID := len(id) > 0 && !bytes.Equal(id, []byte("null"))
-	if hasID && id[0] != '"' && id[0] != '-' && (id[0] < '0' || id[0] > '9') {
-		return badMessage(codeInvalidRequest, "id", "the id is neither text nor a number", "give each request an id of its own")
+// takeID takes the id of a request, if it may be one, and reports whether there is any.
+func (m *message) takeID(raw json.RawMessage) bool {
+	id := bytes.TrimSpace(raw)
+	if len(id) == 0 || bytes.Equal(id, []byte("null")) {
+		return false
 	}
-	if hasID {
+	if id[0] == '"' || id[0] == '-' || id[0] >= '0' && id[0] <= '9' {
 		m.id = id
+	}
+	return true
+}
+
+// identify takes the method, and refuses what is neither request, notification nor response.
+func (m *message) identify(e envelope, hasID bool) *failure {
+	if hasID && m.id == nil {
+		return badMessage(codeInvalidRequest, "id", "the id is neither text nor a number", "give each request an id of its own")
 	}
 	if e.JSONRPC != "2.0" {
 		return badMessage(codeInvalidRequest, "version", fmt.Sprintf(`jsonrpc is %q, not "2.0"`, clip(e.JSONRPC)), `send "jsonrpc": "2.0"`)
@@ -76,18 +90,8 @@ func (m *message) identify(e envelope) *failure {
 	return badMessage(codeInvalidRequest, "method", "there is no method", `name a method, such as "tools/list"`)
 }
 
-// readParams takes the name and the revision. Parameters that are no object are mcp-go's to refuse.
-func (m *message) readParams(raw json.RawMessage) *failure {
-	if len(raw) == 0 {
-		return nil
-	}
-	var p struct {
-		Name json.RawMessage `json:"name"`
-		Meta json.RawMessage `json:"_meta"`
-	}
-	if err := json.Unmarshal(raw, &p); err != nil {
-		return badMessage(codeInvalidParams, "params", "params is not an object", "send the parameters by name")
-	}
+// readParams takes the name and the revision.
+func (m *message) readParams(p params) *failure {
 	if len(p.Name) > 0 {
 		if err := json.Unmarshal(p.Name, &m.name); err != nil {
 			return badMessage(codeInvalidParams, "name", "params.name is not a text", "use a name of tools/list or find_tools")
@@ -116,11 +120,14 @@ func metaRevision(meta json.RawMessage) string {
 // notJSON says what is wrong with a body, and where.
 func notJSON(body []byte, err error) *failure {
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		what := wrong.Field
+		what, code := wrong.Field, codeInvalidRequest
+		if what == "params" {
+			code = codeInvalidParams
+		}
 		if what == "" {
 			what = "the body"
 		}
-		return badMessage(codeInvalidRequest, "shape", fmt.Sprintf("%s is a %s at %s", what, wrong.Value, place(body, wrong.Offset)), "send one JSON-RPC 2.0 message")
+		return badMessage(code, "shape", fmt.Sprintf("%s is a %s at %s", what, wrong.Value, place(body, wrong.Offset)), "send one JSON-RPC 2.0 message")
 	}
 	offset := int64(len(body))
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {

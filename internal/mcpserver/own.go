@@ -204,14 +204,13 @@ func misdirected(what, next string) *outcome.Refusal {
 	return r
 }
 
-// record is the result of explain.
-type record struct {
-	invoke.Record
-	Answer invoke.Answer `json:"answer"`
-}
-
+// recordSchema is an invoke.Record.
 func recordSchema() object {
-	return schemaOf([]string{"answer", "subject"}, object{"answer": anyAnswerSchema(), "subject": typed("string"), "tool": typed("string"), "version": typed("string"),
+	answer := schemaOf([]string{"verdict", "summary", "sent", "command_standing"}, object{
+		"verdict": oneOf("observed", "confirmed", "refuted", "unknown", "not_executed", "pending"), "level": levels(), "summary": typed("string"),
+		"sent": typed("boolean"), "command_standing": typed("boolean"), "evidence": object{"type": "array"}, "reason": typed("object"), "amendments": object{"type": "array"}})
+	answer["description"] = "What the call would answer now"
+	return schemaOf([]string{"answer", "subject"}, object{"answer": answer, "subject": typed("string"), "tool": typed("string"), "version": typed("string"),
 		"args": typed("object"), "samples": object{"type": "array", "items": typed("object")}})
 }
 

@@ -281,6 +281,8 @@ func TestAStopLetsWaitingCallersGo(t *testing.T) {
 	files["valve.yaml"] = strings.ReplaceAll(valveFile, "within: 400ms", "within: 20s")
 	s := newSite(t, files)
 	s.machine.stick()
+	l := s.list("operator")
+	schema := compile(t, l.Tools[slices.Index(l.names(), "set_valve")].OutputSchema)
 	done := make(chan toolResult, 1)
 	go func() { done <- s.tryCall("operator", "set_valve", map[string]any{"opening": 60}) }()
 	s.until("the valve to be written", func() bool { return s.machine.written() == 1 })
@@ -290,6 +292,7 @@ func TestAStopLetsWaitingCallersGo(t *testing.T) {
 		if a := r.answer(t); a.Verdict != "pending" || r.IsError || a.Invocation == "" {
 			t.Errorf("%v", a)
 		}
+		valid(t, schema, r.Structured)
 	case <-time.After(5 * time.Second):
 		t.Fatal("the caller still waits")
 	}

@@ -16,9 +16,12 @@ import (
 // readState reads the points of one asset that the caller may see.
 func (s *Server) readState(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	c, args := callerOf(ctx), newArguments(r.Params.RawArguments)
-	name := args.needText("asset", longestName, "name one; "+c.assetHint())
-	point := args.text("point", longestName)
-	if refusal := args.done(); refusal != nil {
+	name, point := args.text("asset", longestName), args.text("point", longestName)
+	refusal := args.done()
+	if refusal == nil && name == "" {
+		refusal = outcome.Refuse(outcome.InvalidParameter, `argument "asset" is missing; `+c.assetHint())
+	}
+	if refusal != nil {
 		return refused(toolReadState, refusal)
 	}
 	seen := c.view.assets()[name]

@@ -45,7 +45,7 @@ type Config struct {
 	AllowedHosts   []string // host or host:port in the Host header, besides the loopback's names
 	MaxTools       int      // up to so many permitted tools are all listed, where the profile says nothing else; default 20
 	TopK           int      // of more, so many are listed besides the pinned ones; default 12
-	ListBytes      int      // bound of the listed tools' JSON in bytes; default 65536
+	ListBytes      int      // bound of a cut list's JSON, in bytes; default 65536
 	BodyLimit      int64    // of a request, in bytes; default 262144
 	Rate           float64  // requests per second of one subject; default 50
 	Burst          int      // requests at once of one subject, on top of the rate; default 100

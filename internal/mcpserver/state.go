@@ -31,6 +31,7 @@ type state struct {
 	own      []*tool // capd's own tools, in the order of lists
 	mcp      *server.MCPServer
 	http     *server.StreamableHTTPServer
+	lists    *server.StreamableHTTPServer // serves tools/list alone
 
 	mu    sync.Mutex
 	views map[string]*view
@@ -39,51 +40,39 @@ type state struct {
 // tool is one tool as lists show it.
 type tool struct {
 	mcp    mcp.Tool
-	action *registry.Action // nil for capd's own
-	size   int              // of its JSON, in bytes
-	hash   uint64           // of its JSON
+	action *registry.Action               // nil for capd's own
+	weigh  func() (size int, hash uint64) // of its JSON, in bytes; a size of 0: it cannot be written
 }
 
-func newTool(t mcp.Tool, a *registry.Action) (*tool, error) {
-	raw, err := json.Marshal(t)
-	if err != nil {
-		return nil, err
-	}
-	h := fnv.New64a()
-	h.Write(raw) // never fails, hash.Hash
-	return &tool{mcp: t, action: a, size: len(raw), hash: h.Sum64()}, nil
-}
-
-// newState computes the tools of a snapshot. It gives the names of actions that cannot be shown, with the reason.
-func (s *Server) newState(snapshot *registry.Snapshot) (*state, map[string]string) {
-	st := &state{snapshot: snapshot, policy: s.deps.Policy, config: s.config, tools: make(map[string]*tool, len(snapshot.Actions)), views: map[string]*view{}}
-	left := map[string]string{}
-	reserved := map[string]bool{}
-	for _, own := range s.ownTools() {
-		t, err := newTool(own.Tool, nil)
+func newTool(t mcp.Tool, a *registry.Action) *tool {
+	one := &tool{mcp: t, action: a}
+	one.weigh = sync.OnceValues(func() (int, uint64) {
+		raw, err := json.Marshal(one.mcp)
 		if err != nil {
-			left[own.Tool.Name] = err.Error()
-			continue
+			return 0, 0
 		}
-		reserved[own.Tool.Name] = true
-		st.own = append(st.own, t)
+		h := fnv.New64a()
+		h.Write(raw) // never fails, hash.Hash
+		return len(raw), h.Sum64()
+	})
+	return one
+}
+
+// newState computes the tools of a snapshot. No action has the name of one of capd's own tools: the registry sees to that.
+func (s *Server) newState(snapshot *registry.Snapshot) *state {
+	st := &state{snapshot: snapshot, policy: s.deps.Policy, config: s.config, tools: make(map[string]*tool, len(snapshot.Actions)), views: map[string]*view{}}
+	for _, own := range s.ownTools() {
+		st.own = append(st.own, newTool(own.Tool, nil))
 	}
+	kinds := newOutputs()
 	docs := make([]resolve.Doc, 0, len(snapshot.Actions))
 	for _, a := range snapshot.Actions {
-		if reserved[a.Name] {
-			left[a.Name] = "the name belongs to a tool of capd itself; give the action another name"
-			continue
-		}
-		t, err := newTool(toolOf(a), a)
-		if err != nil {
-			left[a.Name] = err.Error()
-			continue
-		}
-		st.tools[a.Name] = t
+		st.tools[a.Name] = newTool(kinds.toolOf(a), a)
 		docs = append(docs, docOf(a))
 	}
 	st.index = resolve.NewIndex(docs)
-	return st, left
+	s.serve(st)
+	return st
 }
 
 // Publish makes a snapshot what callers see. Older snapshots than the one in force are passed over. Callers with an open event stream
@@ -95,27 +84,30 @@ func (s *Server) Publish(snapshot *registry.Snapshot) {
 	if before != nil && snapshot.ID < before.snapshot.ID {
 		return
 	}
-	next, left := s.newState(snapshot)
-	for _, name := range inventory.SortedKeys(left) {
-		s.deps.Log.Warn("an action is not offered over MCP", "action", name, "reason", left[name])
-	}
-	s.serve(next)
+	next := s.newState(snapshot)
 	s.state.Store(next)
 	for _, one := range s.streams.list() {
 		one.tell(next.viewAgain(one.caller).print)
 	}
 }
 
-// serve gives a state an MCP server of its own. mcp-go tells every client of every change of its tools; one that never changes tells
+// serve gives a state MCP servers of its own. mcp-go tells every client of every change of its tools; one that never changes tells
 // nobody, and the door tells those whose own list has changed. What is under way stays with the server that it began on, and a
 // session of an older revision goes on with the next: who it belongs to is the door's to know.
+//
+// Lists come from a server that knows no tool: mcp-go copies and sorts all of them for each list, only for the view to replace them.
 func (s *Server) serve(st *state) {
-	st.mcp = server.NewMCPServer("capd", s.config.Version, server.WithTitle("capd"), server.WithInstructions(instructions),
+	st.mcp, st.http = s.newMCP()
+	st.mcp.SetTools(s.handlers(st)...)
+	_, st.lists = s.newMCP()
+}
+
+func (s *Server) newMCP() (*server.MCPServer, *server.StreamableHTTPServer) {
+	m := server.NewMCPServer("capd", s.config.Version, server.WithTitle("capd"), server.WithInstructions(instructions),
 		server.WithToolCapabilities(true), server.WithCacheHints(0, mcp.CacheScopePrivate), server.WithRecovery(),
 		server.WithToolFilter(permittedTools), server.WithHooks(s.hooks()))
-	st.mcp.SetTools(s.handlers(st)...)
-	st.http = server.NewStreamableHTTPServer(st.mcp, server.WithSessionIdManagerResolver(s.sessions),
-		server.WithDisableLocalhostProtection(true), server.WithHeartbeatInterval(heartbeat), server.WithStreamableHTTPLogger(s.deps.Log))
+	return m, server.NewStreamableHTTPServer(m, server.WithSessionIdManagerResolver(s.sessions), server.WithDisableLocalhostProtection(true),
+		server.WithHeartbeatInterval(heartbeat), server.WithStreamableHTTPLogger(s.deps.Log))
 }
 
 // heartbeat keeps the event streams of the older revisions open across network gear that drops what is silent.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
@@ -11,18 +12,28 @@ import (
 	"capd/internal/registry"
 )
 
+// outputs are the schemas of the answers that actions give; every tool of a kind shares one.
+type outputs struct{ read, actuation json.RawMessage }
+
+func newOutputs() outputs {
+	return outputs{rawSchema(readAnswerSchema()), rawSchema(actuationAnswerSchema())}
+}
+
 // toolOf is an action as tools/list shows it.
-func toolOf(a *registry.Action) mcp.Tool {
-	t := mcp.Tool{Name: a.Name, Title: titleOf(a), Description: describe(a), RawInputSchema: a.Params.Public, RawOutputSchema: outputOf(a),
+func (o outputs) toolOf(a *registry.Action) mcp.Tool {
+	t := mcp.Tool{Name: a.Name, Title: titleOf(a), Description: describe(a), RawInputSchema: a.Params.Public, RawOutputSchema: o.read,
 		Annotations: mcp.ToolAnnotation{ReadOnlyHint: new(!a.Moves()), OpenWorldHint: new(a.Moves())}}
 	if a.Moves() {
+		t.RawOutputSchema = o.actuation
 		t.Annotations.DestructiveHint = new(a.Risk == contract.High || a.Risk == contract.Critical)
 		t.Annotations.IdempotentHint = new(a.Absolute)
 	}
 	return t
 }
 
-func titleOf(a *registry.Action) string { return cmp.Or(a.Title, a.Contract.Title, a.Name) }
+func titleOf(a *registry.Action) string {
+	return cmp.Or(a.Title, strings.TrimPrefix(a.Contract.Title+": "+strings.ReplaceAll(a.ID, "_", " "), ": "))
+}
 
 // describe is the contract's own description, then asset, effect and risk in a few words.
 func describe(a *registry.Action) string {
@@ -31,6 +42,9 @@ func describe(a *registry.Action) string {
 		text += " "
 	}
 	text += "Asset " + a.Contract.Asset
+	if a.ToSafe {
+		text += "; leads to the safe side"
+	}
 	switch {
 	case !a.Moves():
 		return text + "; reads only."
@@ -41,13 +55,6 @@ func describe(a *registry.Action) string {
 	default:
 		return text + fmt.Sprintf("; moves the machine, %s risk; the answer says what was measured.", a.Risk)
 	}
-}
-
-func outputOf(a *registry.Action) json.RawMessage {
-	if a.Moves() {
-		return actuationOutput()
-	}
-	return readOutput()
 }
 
 // object is a JSON Schema object in the making.
@@ -136,17 +143,4 @@ func actuationAnswerSchema() object {
 		"amendments":    object{"type": "array", "items": typed("object")},
 		"already_there": typed("boolean"),
 	})
-}
-
-func readOutput() json.RawMessage { return rawSchema(readAnswerSchema()) }
-
-func actuationOutput() json.RawMessage { return rawSchema(actuationAnswerSchema()) }
-
-// anyAnswerSchema is the answer to a call of either kind.
-func anyAnswerSchema() object {
-	s := actuationAnswerSchema()
-	properties, _ := s["properties"].(object)
-	properties["verdict"] = oneOf("observed", "confirmed", "refuted", "unknown", "not_executed", "pending")
-	properties["values"] = object{"type": "object", "additionalProperties": readingSchema(nil)}
-	return s
 }

@@ -7,7 +7,9 @@ import (
 	"testing"
 
 	"capd/internal/health"
+	"capd/internal/mcpserver"
 	"capd/internal/physical"
+	"capd/internal/registry"
 	"capd/internal/standing"
 )
 
@@ -68,6 +70,38 @@ func TestAListDescribesEachTool(t *testing.T) {
 	status := l.Tools[slices.Index(l.names(), "valve_status")].Annotations
 	if status["readOnlyHint"] != true || status["openWorldHint"] != false {
 		t.Errorf("annotations of a read: %v", status)
+	}
+}
+
+func TestALongListIsCutToThePinnedAndTheBest(t *testing.T) {
+	files := plantOf(8) // 16 tools
+	files["reader.yaml"] = "profile: capd/v1\nname: shift\ntitle: Shift\npinned: [v_0007_set, v_0003_status]\ntop_k: 2\nmax_tools: 5\n"
+	s := newSite(t, files, func(d *mcpserver.Deps) { d.Config.MaxTools, d.Config.TopK = 10, 3 })
+	if got := s.list("operator").names(); !slices.Equal(got, own("v_0000_set", "v_0000_status", "v_0001_set")) {
+		t.Errorf("without a profile: %v", got)
+	}
+	got := s.listAt("/mcp/p/shift", "operator").names()
+	if len(got) != 6+4 || !slices.Equal(got[6:8], []string{"v_0007_set", "v_0003_status"}) {
+		t.Errorf("with a profile: %v", got)
+	}
+	if got := s.list("viewer").names(); len(got) != 5+8 {
+		t.Errorf("what is short enough is listed whole: %v", got)
+	}
+	if a := s.tryCall("operator", "v_0005_status", nil).answer(t); a.Verdict == "not_executed" {
+		t.Errorf("a tool that is not listed: %v", a)
+	}
+	small := newSite(t, files, func(d *mcpserver.Deps) { d.Config.MaxTools, d.Config.ListBytes = 10, 20000 })
+	if n := len(small.list("operator").Tools); n <= 6 || n >= 6+12 {
+		t.Errorf("a list of 20000 bytes has %d tools", n)
+	}
+}
+
+func TestNoActionCanHaveTheNameOfAnOwnTool(t *testing.T) {
+	s := newSite(t, siteFiles())
+	for _, tool := range s.list("commander").names()[:6] {
+		if !slices.Contains(registry.BuiltIn(), tool) {
+			t.Errorf("the registry lets an action be called %s", tool)
+		}
 	}
 }
 
@@ -176,18 +210,20 @@ func TestAHiddenToolIsAsUnknownAsOneThatDoesNotExist(t *testing.T) {
 		if hidden.Error == nil || hidden.Error.Code != -32602 || !strings.Contains(hidden.Error.Message, "there is no tool") {
 			t.Errorf("%s calls %s: %+v %s", token, name, hidden.Error, hidden.Result)
 		}
-		inner := "call_read"
-		if token == "operator" || token == "reader" {
-			inner = "call_read"
-		}
-		r := s.call(token, inner, map[string]any{"name": name, "arguments": map[string]any{}})
+		r := s.call(token, "call_read", map[string]any{"name": name, "arguments": map[string]any{}})
 		if !r.IsError || !strings.Contains(r.text(), "there is no tool") {
-			t.Errorf("%s reaches %s through %s: %s", token, name, inner, r.text())
+			t.Errorf("%s reaches %s through call_read: %s", token, name, r.text())
 		}
 	}
 	unknown := s.ask("operator", "tools/call", map[string]any{"name": "set_vlave"}).rpc(t)
 	if unknown.Error == nil || !strings.Contains(unknown.Error.Message, `did you mean "set_valve"`) {
 		t.Errorf("no suggestion: %+v", unknown.Error)
+	}
+	if r := s.call("operator", "call_action", map[string]any{"name": "purge_valve"}); !strings.Contains(r.text(), "there is no tool") {
+		t.Errorf("the operator reaches purge_valve through call_action: %s", r.text())
+	}
+	if a := s.ask("viewer", "tools/call", map[string]any{"name": "call_action", "arguments": map[string]any{"name": "set_valve"}}).rpc(t); a.Error == nil {
+		t.Errorf("the viewer has call_action: %s", a.Result)
 	}
 	if s.machine.written() != 0 {
 		t.Error("something was written")

@@ -3,7 +3,6 @@ package mcpserver
 import (
 	"context"
 	"encoding/binary"
-	"hash"
 	"hash/fnv"
 	"slices"
 	"strings"
@@ -93,7 +92,7 @@ func (st *state) viewAgain(c *caller) *view {
 	if p := st.snapshot.Profiles[c.view.profile.Name]; p != nil {
 		return st.viewOf(c.subject, p)
 	}
-	return &view{state: st, profile: c.view.profile} // the profile is gone: nothing
+	return &view{state: st, profile: c.view.profile, assets: func() map[string]*seenAsset { return nil }} // the profile is gone: nothing
 }
 
 // viewKey holds everything of a subject that a view depends on.
@@ -156,28 +155,25 @@ func (v *view) suggestTool(name string) string {
 	return document.Suggest(name, names)
 }
 
-// list chooses what tools/list shows: capd's own tools, then all permitted ones if they are few, else the pinned ones of the profile
-// and those that rank first for it, as long as the list stays inside its bound of bytes.
+// list chooses what tools/list shows: capd's own tools, then all permitted ones if they are few, else as many of the chosen as the
+// bound of bytes lets in.
 func (v *view) list() {
-	chosen := v.chosen()
-	size := 0
+	tools, whole := v.chosen()
+	left := v.state.config.ListBytes
 	h := fnv.New64a()
-	for _, t := range v.own {
-		v.listed = append(v.listed, t.mcp)
-		size += t.size
-		addHash(h, t.hash)
-	}
-	for _, t := range chosen {
-		if size += t.size; size > v.state.config.ListBytes {
-			break
+	for i, t := range append(slices.Clone(v.own), tools...) {
+		size, hash := t.weigh()
+		if left -= size; size == 0 || !whole && left < 0 && i >= len(v.own) {
+			continue
 		}
 		v.listed = append(v.listed, t.mcp)
-		addHash(h, t.hash)
+		h.Write(binary.BigEndian.AppendUint64(nil, hash)) // never fails, hash.Hash
 	}
 	v.print = h.Sum64()
 }
 
-func (v *view) chosen() []*tool {
+// chosen is all permitted tools by name, if they are few, else the pinned ones of the profile and those that rank first for it.
+func (v *view) chosen() (tools []*tool, whole bool) {
 	most, top, pinned, tags, query := v.state.config.MaxTools, v.state.config.TopK, []string(nil), []string(nil), ""
 	if p := v.profile; p != nil {
 		pinned, tags, query = p.Pinned, p.Tags, strings.Join(append([]string{p.Title}, p.Tags...), " ")
@@ -189,22 +185,21 @@ func (v *view) chosen() []*tool {
 		}
 	}
 	if len(v.permitted) <= most {
-		return sortedTools(v.permitted)
+		return sortedTools(v.permitted), true
 	}
 	request := resolve.Request{Query: query, TopK: top, Pinned: pinned, Tags: tags, Allowed: v.allows}
 	found := v.state.index.Resolve(request).Tools
-	if len(found) < top { // the profile's words find too few: fill up in the order of names
+	if len(found) < top+len(pinned) { // the profile's words find too few: fill up in the order of names
 		request.Query = ""
 		found = append(found, v.state.index.Resolve(request).Tools...)
 	}
-	var out []*tool
 	for _, r := range found {
 		t := v.permitted[r.ID]
-		if !slices.Contains(out, t) && len(out) < min(most, top+len(pinned)) {
-			out = append(out, t)
+		if !slices.Contains(tools, t) && len(tools) < min(most, top+len(pinned)) {
+			tools = append(tools, t)
 		}
 	}
-	return out
+	return tools, false
 }
 
 // allows is the policy as the ranking asks for it.
@@ -249,8 +244,4 @@ func pointsOf(a *registry.Action) []string {
 		refs = append(refs, p.Ref)
 	}
 	return refs
-}
-
-func addHash(h hash.Hash64, one uint64) {
-	h.Write(binary.BigEndian.AppendUint64(nil, one)) // never fails, hash.Hash
 }

@@ -19,7 +19,7 @@ deb=${1:-}
 if [ -z "$deb" ]; then
 	VERSION=${VERSION:-$(git describe --tags --always --dirty 2>/dev/null || echo dev)}
 	arch=$(dpkg --print-architecture)
-	[ -e bin/capd-linux-amd64 ] || make --no-print-directory cross
+	make --no-print-directory cross VERSION="$VERSION" >/dev/null
 	deb=$(packaging/deb.sh "$VERSION" "$arch")
 fi
 cp "$deb" "$payload/capd.deb"

@@ -45,7 +45,8 @@ func writtenRefs(c *contract.Contract, a *contract.Action) []string {
 	for _, s := range a.Execute {
 		refs = append(refs, c.Points[s.Write].Ref)
 	}
-	return refs
+	slices.Sort(refs)
+	return slices.Compact(refs)
 }
 
 func stepsText(a *contract.Action) string {
@@ -138,7 +139,9 @@ func (p pair) verification() {
 func (p pair) expectation(e contract.Expect) {
 	ref := p.old.Points[e.Point].Ref
 	of := func(x contract.Expect) bool { return p.new.Points[x.Point].Ref == ref }
-	i := slices.IndexFunc(p.b.Verify.Expect, func(x contract.Expect) bool { return of(x) && x.Kind == e.Kind && targetText(x) == targetText(e) && x.When == e.When })
+	i := slices.IndexFunc(p.b.Verify.Expect, func(x contract.Expect) bool {
+		return of(x) && x.Kind == e.Kind && targetText(x) == targetText(e) && x.When == e.When
+	})
 	if i < 0 {
 		i = slices.IndexFunc(p.b.Verify.Expect, of)
 	}

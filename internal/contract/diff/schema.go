@@ -80,9 +80,9 @@ func (q property) compare() {
 			q.note(Breaking, key, "%s of %s changed from %s to %s", key, q.name, written(q.from.Get(key)), written(to))
 		}
 	}
-	for key, what := range map[string]string{"x-unit": "unit", "default": "default"} {
+	for _, key := range []string{"x-unit", "default"} {
 		if from, to := written(q.from.Get(key)), written(q.to.Get(key)); from != to {
-			q.note(Breaking, key, "the %s of %s changed from %s to %s, so the same call means something else", what, q.name, from, to)
+			q.note(Breaking, key, "%s of %s changed from %s to %s, so the same call means something else", key, q.name, from, to)
 		}
 	}
 	if written(q.from.Get("description")) != written(q.to.Get("description")) {

@@ -9,5 +9,6 @@
 //
 // How a request travels: a Conn plans few requests for a batch of addresses (plan.go), each becomes one transaction
 // (transaction.go) that is goburrow's Packager and Transporter at once, the channel (channel.go) owns the socket and its fate, the
-// framing (mbap.go) finds the reply that belongs to the request, and verify.go holds that reply against the request.
+// framing (mbap.go) finds the reply that belongs to the request, and verifyPDU (pdu.go) holds that reply against the request. A
+// further transport is a dialer and, where it frames differently, a framing.
 package modbus

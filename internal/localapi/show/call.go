@@ -9,6 +9,7 @@ import (
 	"capd/internal/inventory"
 	"capd/internal/invoke"
 	"capd/internal/outcome"
+	"capd/internal/physical"
 )
 
 // maxSamples is how many samples of a verification are shown.
@@ -24,7 +25,9 @@ func Answer(a invoke.Answer, now time.Time) string {
 }
 
 func (p *page) answer(a invoke.Answer, now time.Time) {
-	p.line(0, "%s", a.Text())
+	for line := range strings.Lines(a.Text()) {
+		p.line(0, "%s", strings.TrimSuffix(line, "\n"))
+	}
 	if r := a.Reason; r != nil {
 		if r.Allowed != nil {
 			p.line(0, "Allowed now: %s to %s", r.Allowed.Low, r.Allowed.High)
@@ -75,14 +78,14 @@ func readingRow(name string, r invoke.Reading) []string {
 	if r.Cause != "" {
 		quality = strings.ToUpper(quality) + " (" + string(r.Cause) + ")"
 	}
-	row := []string{name, value, quality, span(time.Duration(r.AgeMS)*time.Millisecond) + " old", ""}
+	about := []string{}
 	if r.Raw != "" {
-		row[4] = "raw " + r.Raw
+		about = append(about, "raw "+r.Raw)
 	}
 	if r.Detail != "" {
-		row[4] = strings.TrimSpace(row[4] + " " + r.Detail)
+		about = append(about, r.Detail)
 	}
-	return row
+	return []string{name, value, quality, span(time.Duration(r.AgeMS)*time.Millisecond) + " old", strings.Join(about, "; ")}
 }
 
 func evidenceRows(all []outcome.Evidence) [][]string {
@@ -95,21 +98,35 @@ func evidenceRows(all []outcome.Evidence) [][]string {
 		if e.Cause != "" {
 			value = string(e.Quality) + " (" + string(e.Cause) + ")"
 		}
-		agrees, level := "", ""
+		level, about := "", []string{}
 		if e.OK != nil {
 			level = e.Level.String()
-			agrees = "DISAGREES"
-			if *e.OK {
-				agrees = "agrees"
-			}
 		}
-		expected := ""
 		if e.Expected != "" {
-			expected = "expected " + e.Expected
+			about = append(about, "expected "+e.Expected)
 		}
-		rows = append(rows, []string{e.Phase, e.Point, value, level, agrees, strings.TrimSpace(expected + " " + e.Detail)})
+		if e.Detail != "" {
+			about = append(about, e.Detail)
+		}
+		rows = append(rows, []string{e.Phase, e.Point, value, level, agreement(e), strings.Join(about, "; ")})
 	}
 	return rows
+}
+
+// agreement says in a word what a reading had to say; a sample that does not agree may still do so later.
+func agreement(e outcome.Evidence) string {
+	switch {
+	case e.OK == nil:
+		return ""
+	case *e.OK:
+		return "agrees"
+	case e.Quality != physical.Good:
+		return "says nothing"
+	case e.Phase == "sample":
+		return "not yet"
+	default:
+		return "DISAGREES"
+	}
 }
 
 // Record is everything known of a call.
@@ -144,21 +161,8 @@ func (p *page) samples(all []outcome.Evidence) {
 		all = all[n:]
 	}
 	var rows [][]string
-	for _, row := range zip(all, evidenceRows(all)) {
-		rows = append(rows, append([]string{fmt.Sprintf("%+.2f s", row.e.At.Sub(first).Seconds())}, row.cells[1:]...))
+	for i, row := range evidenceRows(all) {
+		rows = append(rows, append([]string{fmt.Sprintf("%+.2f s", all[i].At.Sub(first).Seconds())}, row[1:]...))
 	}
 	p.rows(2, rows)
-}
-
-type sampleRow struct {
-	e     outcome.Evidence
-	cells []string
-}
-
-func zip(all []outcome.Evidence, rows [][]string) []sampleRow {
-	out := make([]sampleRow, len(all))
-	for i := range all {
-		out[i] = sampleRow{all[i], rows[i]}
-	}
-	return out
 }

@@ -30,11 +30,9 @@ func (p *page) text() string {
 // blank separates sections.
 func (p *page) blank() { p.b.WriteString("\n") }
 
-// line writes a text, wrapped at words; further lines are indented by two more.
+// line writes a text as one line, wrapped at words where it must be; further lines are indented by two more.
 func (p *page) line(indent int, format string, args ...any) {
-	for _, part := range strings.Split(fmt.Sprintf(format, args...), "\n") {
-		p.wrap(indent, indent+2, clean(part))
-	}
+	p.wrap(indent, indent+2, clean(fmt.Sprintf(format, args...)))
 }
 
 // wrap breaks a text at words into lines of at most Width columns; a word that is longer is cut.

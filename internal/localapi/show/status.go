@@ -2,9 +2,11 @@ package show
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
+	"capd/internal/document"
 	"capd/internal/invoke"
 	"capd/internal/localapi"
 	"capd/internal/standing"
@@ -23,11 +25,11 @@ func Status(s localapi.Status, now time.Time) string {
 		p.line(0, "Nothing is wrong.")
 	}
 	p.lockouts(s.Lockouts, now)
+	p.running(s.Running, now)
+	p.journalFailed(s.Journal)
 	p.unsettled(s.Unsettled, now)
 	p.degraded(s, now)
 	p.alarmCount(s.Alarms, now)
-	p.running(s.Running, now)
-	p.journalFailed(s.Journal)
 	p.rejected(s.Rejected)
 	p.links(s.Links, now)
 	p.recent(s.Recent, now)
@@ -68,7 +70,7 @@ func wrongs(s localapi.Status) []string {
 			}
 		}
 	}
-	add(devices, "device")
+	add(devices, "faulty device")
 	add(len(s.Rejected), "rejected file")
 	return out
 }
@@ -164,8 +166,10 @@ func (p *page) rejected(files []localapi.RejectedFile) {
 	}
 }
 
-// problems writes the findings about a file as file:line:column, so that an editor can jump there.
+// problems writes the findings about a file as file:line:column, so that an editor can jump there; keys nobody knows come first, because
+// the ones that are missing often are those misspelt.
 func (p *page) problems(indent int, all []localapi.Problem) {
+	all = slices.SortedStableFunc(slices.Values(all), func(a, b localapi.Problem) int { return unknownFirst(a) - unknownFirst(b) })
 	for i, f := range all {
 		if i == maxProblems {
 			p.line(indent, "and %d more: capd status --json", len(all)-maxProblems)
@@ -203,6 +207,13 @@ func (p *page) links(links []localapi.Link, now time.Time) {
 		}
 	}
 	p.rows(2, rows)
+}
+
+func unknownFirst(p localapi.Problem) int {
+	if p.Rule == document.RuleUnknownKey {
+		return 0
+	}
+	return 1
 }
 
 // word is a health in words, in capitals when somebody should look.
