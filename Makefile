@@ -17,8 +17,8 @@ demo: build ## a simulated plant and a daemon to connect to; Ctrl-C ends it
 test: ## everything: vet, race detector, 32 bits, peers, all architectures, the package under systemd
 	@VERSION='$(VERSION)' test/all.sh
 
-bench: ## all benchmarks
-	go test -run '^$$' -bench . -benchmem ./...
+bench: ## the figures of docs/performance.md, on a quiet machine
+	@VERSION='$(VERSION)' test/bench.sh
 
 check: ## gofmt, vet, staticcheck, shellcheck where installed, checksums of the modules
 	@test/check.sh

@@ -40,9 +40,12 @@ type demoReady struct {
 	Token       string `json:"token"`
 	ViewerToken string `json:"viewer_token"`
 	Socket      string `json:"socket"`
+	Modbus      string `json:"modbus"` // host:port of the plant's gateway, for other Modbus clients
 }
 
-func (b *box) ready() demoReady { return demoReady{b.url, b.token, b.viewer, b.socket} }
+func (b *box) ready(modbus string) demoReady {
+	return demoReady{b.url, b.token, b.viewer, b.socket, modbus}
+}
 
 // startBox starts the daemon and makes the two tokens.
 func startBox(ctx context.Context, config, dir string, log io.Writer) (*box, error) {

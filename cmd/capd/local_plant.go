@@ -2,6 +2,7 @@ package main
 
 import (
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -86,7 +87,8 @@ func (l *local) findCommand() *cobra.Command {
 			if f.Limit < 1 {
 				return usage(cmd, "--limit %d is less than 1", f.Limit)
 			}
-			return ask(l, cmd, func(c *localapi.Client) (localapi.Found, error) { return c.Find(cmd.Context(), f) }, timeless(show.Found))
+			return ask(l, cmd, func(c *localapi.Client) (localapi.Found, error) { return c.Find(cmd.Context(), f) },
+				func(found localapi.Found, _ time.Time) string { return show.Found(found, f.Explain) })
 		},
 	}
 	cmd.Flags().BoolVar(&f.Explain, "explain", false, "show the scores, why each tool is there, and what the policy removed")

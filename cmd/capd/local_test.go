@@ -288,6 +288,9 @@ func TestEveryExampleOfTheHelpRuns(t *testing.T) {
 		}
 		ran++
 	}
+	if out := good(t, b, "tools", "find", "valve", "--explain"); !strings.Contains(out, "2 of 2 tools permitted") {
+		t.Error(out)
+	}
 	if ran < 30 {
 		t.Errorf("only %d examples", ran)
 	}

@@ -19,18 +19,19 @@ func floors() map[string]int {
 		"internal/inventory": 2, "internal/contract": 2, "internal/hal": 2, "internal/journal": 2,
 		"internal/access": 3, "internal/standing": 3, "internal/health": 3, "internal/verify": 3, "internal/field": 3,
 		"internal/contract/lint": 3, "internal/contract/diff": 3, "internal/hal/modbus": 3,
+		"internal/importer/draft": 2, "internal/importer/registerlist": 3, "internal/importer/sunspec": 3,
 		"internal/registry": 4,
 		"internal/guard":    5, "internal/resolve": 5,
 		"internal/invoke":    6,
 		"internal/mcpserver": 7, "internal/localapi": 7,
-		"internal/app": 8,
-		"cmd/capd":     9,
+		"internal/app": 8, "internal/localapi/show": 8,
+		"cmd/capd": 9,
 	}
 }
 
 // outside is what stands beside the house: the demo plant and test tools. Only cmd and tests import it.
 func outside() []string {
-	return []string{"internal/sim", "internal/archtest", "internal/hal/modbus/faultserver"}
+	return []string{"internal/sim", "internal/archtest", "internal/hal/modbus/faultserver", "internal/localapi/localtest"}
 }
 
 // rooms says where each third-party library may be imported; a package below a room is in it.
@@ -48,6 +49,7 @@ func rooms() map[string][]string {
 		"github.com/google/uuid":                {"internal/invoke"},
 		"github.com/spf13/cobra":                {"cmd/capd"},
 		"golang.org/x/time":                     {"internal/mcpserver", "internal/localapi"},
+		"golang.org/x/text":                     {"internal/importer"},
 		"golang.org/x/sys":                      {"internal/store", "internal/hal/modbus", "internal/localapi", "internal/sim", "internal/journal"},
 		"go.einride.tech/can":                   {"internal/hal/socketcan"},
 		"github.com/use-go/onvif":               {"internal/hal/onvif"},
@@ -152,6 +154,9 @@ func TestImportsGoDownTheFloors(t *testing.T) {
 func TestLibrariesStayInTheirRooms(t *testing.T) {
 	table := rooms()
 	for _, p := range packages(t) {
+		if p.dir == "internal/archtest" {
+			continue // it only pins versions
+		}
 		for path, file := range p.imports {
 			first, _, _ := strings.Cut(path, "/")
 			if !strings.Contains(first, ".") {

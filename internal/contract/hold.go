@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"slices"
 	"time"
 
 	"capd/internal/document"
@@ -18,17 +19,15 @@ type Hold struct {
 // minHold is the shortest period of a hold: each assertion is a transaction on a wire that others need too.
 const minHold = 50 * time.Millisecond
 
-func parseHold(a *Action, m *document.Map) *Hold {
+func parseHold(a *Action, m *document.Map, ps *document.Problems) *Hold {
 	e := m.Map("hold")
 	if e == nil {
 		return nil
 	}
 	e.Required("every", "for", "silence")
-	h := &Hold{Points: e.Strings("points"), Every: e.Duration("every"), For: e.Duration("for"), Silence: e.String("silence"), Pos: m.Node("hold").Pos()}
-	if e.Has("every") && h.Every < minHold {
-		e.Problem("every", "every %s is too short; the shortest period is %s", h.Every, minHold)
-	}
-	if e.Has("for") && h.For <= h.Every {
+	h := &Hold{Points: e.Strings("points"), Every: atLeast(e, "every", minHold, "each assertion takes a transaction of the wire", ps),
+		For: e.Duration("for"), Silence: text(e, "silence"), Pos: m.Node("hold").Pos()}
+	if e.Has("for") && h.Every > 0 && h.For <= h.Every {
 		e.Problem("for", "for %s must be longer than every %s", h.For, h.Every)
 	}
 	if len(h.Points) == 0 {
@@ -37,19 +36,10 @@ func parseHold(a *Action, m *document.Map) *Hold {
 		}
 	}
 	for _, alias := range h.Points {
-		if !writes(a, alias) {
+		if !slices.ContainsFunc(a.Execute, func(s Step) bool { return s.Write == alias }) {
 			e.Problem("points", "%q is not written by this action, so it cannot be held", alias)
 		}
 	}
 	e.Done()
 	return h
-}
-
-func writes(a *Action, alias string) bool {
-	for _, s := range a.Execute {
-		if s.Write == alias {
-			return true
-		}
-	}
-	return false
 }

@@ -109,7 +109,7 @@ func parseAction(id string, n *document.Node, ps *document.Problems) *Action {
 	a.Permits = parsePermits(m, ps)
 	a.Execute = parseSteps("execute", m, ps)
 	a.Withdraw = parseSteps("withdraw", m, ps)
-	a.Hold = parseHold(a, m)
+	a.Hold = parseHold(a, m, ps)
 	a.Verify = parseVerify(m, ps)
 	if a.Effect != "" {
 		checkShape(a, m)

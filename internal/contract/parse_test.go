@@ -103,6 +103,11 @@ func proved(keys string) string {
 // expecting is an actuation with one expectation, at line 12.
 func expecting(e string) string { return proved("within: 1s, expect: [{" + e + "}]") }
 
+// held is an actuation with a hold, at line 12.
+func held(keys string) string {
+	return move("    execute: [{write: p, value: 1}]", "    hold: {"+keys+"}")
+}
+
 func TestEveryMistakeIsReportedAtItsPlace(t *testing.T) {
 	cases := map[string]struct{ source, want string }{
 		"nothing":              {"", "x.yaml:1:1: found nothing, expected a map, such as {key: value}"},
@@ -142,6 +147,11 @@ func TestEveryMistakeIsReportedAtItsPlace(t *testing.T) {
 		"value empty":          {move("    execute: [{write: p, value: ' '}]"), `x.yaml:11:33: actions.move.execute[0].value: the expression is empty; write a parameter, a point or a literal`},
 		"value a list":         {move("    execute: [{write: p, value: [1]}]"), `x.yaml:11:33: actions.move.execute[0].value: found a list, expected a number, a boolean or an expression; write a number, true, false, or an expression such as "opening"`},
 		"value far too large":  {move("    execute: [{write: p, value: 1e99}]"), `x.yaml:11:33: actions.move.execute[0].value: the exponent of 1e99 is beyond 64`},
+		"hold for ever":        {held("every: 1s, silence: S"), `x.yaml:12:11: actions.move.hold: key "for" is missing`},
+		"hold too often":       {held("every: 10ms, for: 1s, silence: S"), `x.yaml:12:12: actions.move.hold.every: every 10ms is shorter than 50ms; each assertion takes a transaction of the wire`},
+		"hold too short":       {held("every: 1s, for: 1s, silence: S"), `x.yaml:12:23: actions.move.hold.for: for 1s must be longer than every 1s`},
+		"hold of what":         {held("every: 1s, for: 1m, silence: ''"), `x.yaml:12:32: actions.move.hold.silence: silence is empty`},
+		"hold of another":      {held("every: 1s, for: 1m, silence: S, points: [q]"), `x.yaml:12:44: actions.move.hold.points: "q" is not written by this action, so it cannot be held`},
 		"verify without end":   {proved("expect: [{point: q, is: 1}]"), `x.yaml:12:13: actions.move.verify: key "within" is missing`},
 		"verify in no time":    {proved("within: 0s, expect: [{point: q, is: 1}]"), `x.yaml:12:14: actions.move.verify.within: within 0s is shorter than 1ms; give at least the machine's travel time`},
 		"verify nothing":       {proved("within: 1s, expect: []"), `x.yaml:12:26: actions.move.verify.expect: a verification needs at least one expectation`},
@@ -190,6 +200,18 @@ func TestDefaultsAreTheCautiousOnes(t *testing.T) {
 	}
 	if p := a.Permits[0]; p.Code != outcome.Interlocked || p.ID != "interlocked" || p.MaxAge != 0 {
 		t.Errorf("permit is %+v", p)
+	}
+}
+
+func TestAHoldReassertsEverythingWrittenUnlessItSaysWhat(t *testing.T) {
+	for keys, want := range map[string]string{"": "p q", ", points: [q]": "q"} {
+		c, ps := read(t, "x.yaml", move("    execute: [{write: p, value: 1}, {write: q, value: 2}]", "    hold: {every: 1s, for: 1m, silence: It stops"+keys+"}"))
+		if len(ps) > 0 {
+			t.Fatal(ps)
+		}
+		if h := c.Actions[0].Hold; strings.Join(h.Points, " ") != want || h.Every != time.Second || h.For != time.Minute || h.Silence != "It stops" {
+			t.Errorf("%q: %+v", keys, h)
+		}
 	}
 }
 

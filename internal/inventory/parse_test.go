@@ -105,6 +105,8 @@ func TestEveryMistakeIsReportedAtItsPlace(t *testing.T) {
 		"code twice":            {point(`at: {}, role: status, labels: {10: on, 0x0A: off}`), `x.yaml:8:50: ` + p + `.labels.0x0A: the code 10 already has the label "on"`},
 		"range":                 {point(`at: {}, role: status, range: {min: 2, max: 1}`), `x.yaml:8:41: ` + p + `.range.min: min 2 is above max 1`},
 		"envelope of a reading": {point(`at: {}, role: status, envelope: {min: 2}`), `x.yaml:8:33: ` + p + `.envelope: an envelope limits writes, but the point is read only; add access: read_write or remove it`},
+		"too often unchanged":   {point(`at: {}, role: status, update: 1s, max_unchanged: 3s`), `x.yaml:8:45: ` + p + `.max_unchanged: max_unchanged 3s needs an update period of at most a quarter of it`},
+		"unchanged at no time":  {point(`at: {}, role: status, max_unchanged: 3s`), `x.yaml:8:33: ` + p + `.max_unchanged: max_unchanged 3s needs an update period`},
 		"envelope":              {enveloped("min: 2, max: 1"), `x.yaml:8:66: ` + p + `.envelope.min: min 2 is above max 1`},
 		"max_step":              {enveloped("max_step: 0"), `x.yaml:8:66: ` + p + `.envelope.max_step: max_step must be above 0, not 0`},
 		"max_step as text":      {enveloped("max_step: much"), `x.yaml:8:76: ` + p + `.envelope.max_step: found text "much", expected a number`},

@@ -41,6 +41,7 @@ type Answer struct {
 	Repeated        bool               `json:"repeated,omitempty"` // the recorded outcome of an earlier call with this request_id
 	Attached        bool               `json:"attached,omitempty"` // the outcome of an identical call that was already running
 	Amendments      []Amendment        `json:"amendments,omitempty"`
+	Withdrawal      *Withdrawal        `json:"withdrawal,omitempty"` // only where the contract says on_fail: withdraw
 	TrueUntil       *time.Time         `json:"true_until,omitempty"` // only with a hold
 	Budgets         []budget           `json:"write_budget,omitempty"`
 }
@@ -151,6 +152,9 @@ func summarize(a Answer) string {
 		text += ": " + evidenceText(a.Evidence)
 	case a.Verdict == outcome.Observed:
 		text += ": " + valuesText(a.Values)
+	}
+	if a.Withdrawal != nil {
+		text += " " + strings.ToUpper(a.Withdrawal.Text[:1]) + a.Withdrawal.Text[1:] + "."
 	}
 	if a.CommandStanding && a.Verdict != outcome.Confirmed && a.Verdict != outcome.Pending {
 		text += " The command still stands in the machine."

@@ -2,6 +2,8 @@ package invoke_test
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -378,5 +380,25 @@ func TestASignalWithoutNoiseIsFrozen(t *testing.T) {
 	}
 	if got := shape(s.call(t, "start_pump", nil)); got != "not_executed E0 - PERMIT_UNKNOWN policy" {
 		t.Error(got)
+	}
+}
+
+func TestARefutedCommandIsWithdrawnWhereTheContractSaysSo(t *testing.T) {
+	t.Parallel()
+	s := newStationWith(t, func(dir string) {
+		path := filepath.Join(dir, "contracts.d", "xv-03.yaml")
+		text, err := os.ReadFile(path)
+		must(t, err)
+		changed := strings.Replace(string(text), "    execute: [{write: command, value: true}]\n",
+			"    execute: [{write: command, value: true}]\n    on_fail: withdraw\n    withdraw: [{write: command, value: false}]\n", 1)
+		must(t, os.WriteFile(path, []byte(changed), 0o600))
+	})
+	must(t, s.plant.SetFault("F1"))
+	a := s.call(t, "open_inlet_valve", nil)
+	if shape(a) != "refuted E2 E4 VERIFY_MISMATCH device" || a.Withdrawal == nil || !a.Withdrawal.Done || a.CommandStanding {
+		t.Fatalf("%s\n%+v", a.Text(), a.Withdrawal)
+	}
+	if n := s.plant.Counters().WritesTo["xv_cmd"]; n != 2 {
+		t.Errorf("%d writes, want the command and its withdrawal", n)
 	}
 }

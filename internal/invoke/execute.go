@@ -82,6 +82,9 @@ func (c *Corridor) verify(ctx context.Context, r *run, act verify.Act, result ac
 	d = refusedByDevice(explainLostReply(d, result), result.err)
 	answer := c.decided(r, d, true)
 	answer.Timings = &Timings{ActedMS: act.End.Sub(began).Milliseconds(), VerifyMS: time.Since(act.End).Milliseconds()}
+	if mustWithdraw(r, answer) {
+		c.withdraw(ctx, r, &answer)
+	}
 	c.conclude(r, answer, trial, concluded{intended: true, counts: d.Counts, act: act})
 }
 

@@ -41,12 +41,19 @@ type station struct {
 
 func newStation(t testing.TB) *station {
 	t.Helper()
+	return newStationWith(t, func(string) {})
+}
+
+// newStationWith lets a test change the configuration before it is read.
+func newStationWith(t testing.TB, change func(dir string)) *station {
+	t.Helper()
 	plant, err := sim.Start(t.Context(), sim.Options{Speed: speed, Log: quiet(), Seed: 7})
 	must(t, err)
 	t.Cleanup(func() { must(t, plant.Close()) })
 	s := &station{plant: plant, dir: t.TempDir()}
 	_, err = site.Write(s.dir, site.Params{Modbus: plant.ModbusAddr(), Listen: "127.0.0.1:0", State: "state", Run: "run", Speed: speed})
 	must(t, err)
+	change(s.dir)
 	s.open(t)
 	t.Cleanup(func() { s.close(t) })
 	return s

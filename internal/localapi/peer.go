@@ -16,7 +16,6 @@ import (
 // peer is who holds the other end of a connection, as the kernel noted it when the connection was made.
 type peer struct {
 	uid, gid   uint32
-	pid        int32
 	name       string
 	technician bool
 }
@@ -53,7 +52,7 @@ func (p people) peerOf(conn net.Conn) (peer, error) {
 	if err != nil {
 		return peer{}, err
 	}
-	who := peer{uid: cred.Uid, gid: cred.Gid, pid: cred.Pid, name: "uid:" + strconv.FormatUint(uint64(cred.Uid), 10)}
+	who := peer{uid: cred.Uid, gid: cred.Gid, name: "uid:" + strconv.FormatUint(uint64(cred.Uid), 10)}
 	account, err := user.LookupId(strconv.FormatUint(uint64(who.uid), 10))
 	if err == nil {
 		who.name = account.Username

@@ -179,6 +179,7 @@ func (s *Server) judge(r route, req *http.Request) (any, error) {
 		return nil, problem(Forbidden, "", "the kernel does not say who calls: %v", err)
 	}
 	if r.change && !who.technician {
+		s.Log.Warn("change at the box refused", "by", who.name, "uid", who.uid, "path", req.URL.Path)
 		return nil, s.notTechnician(who)
 	}
 	return r.do(call{req, who})

@@ -51,7 +51,11 @@ actions:
 }
 
 func TestAListOfAThousandContractsIsShortAndQuick(t *testing.T) {
-	s := newSite(t, plantOf(1000))
+	n := 1000
+	if raced {
+		n = 100
+	}
+	s := newSite(t, plantOf(n))
 	s.list("operator")
 	best := time.Hour
 	for range 5 {
@@ -62,11 +66,11 @@ func TestAListOfAThousandContractsIsShortAndQuick(t *testing.T) {
 			t.Fatalf("%d tools are listed", len(l.Tools))
 		}
 	}
-	t.Logf("tools/list with 1000 contracts (2000 tools): %s at best", best)
+	t.Logf("tools/list with %d contracts of two tools: %s at best", n, best)
 	started := time.Now()
 	s.server.Publish(s.snapshot)
-	t.Logf("publish of 1000 contracts to the door: %s", time.Since(started))
-	if a := s.tryCall("operator", "v_0999_status", nil).answer(t); a.Verdict == "not_executed" {
+	t.Logf("publish of %d contracts to the door: %s", n, time.Since(started))
+	if a := s.tryCall("operator", "v_0099_status", nil).answer(t); a.Verdict == "not_executed" {
 		t.Errorf("a tool that is not listed cannot be called: %v", a)
 	}
 }

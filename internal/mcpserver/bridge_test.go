@@ -150,7 +150,7 @@ func TestTheBridgeForwardsNotificationsAndCancels(t *testing.T) {
 		t.Fatalf("%s comes first", got)
 	}
 	files := siteFiles()
-	files["valve.yaml"] = strings.Replace(valveFile, "title: Valve status", "title: Status of the valve", 1)
+	files["hours.yaml"] = hoursFile
 	s.publish(files)
 	if got := c.receive().Method; got != changed {
 		t.Errorf("after a publish: %s", got)
@@ -180,6 +180,9 @@ func TestTheBridgeKeepsASessionAcrossARestart(t *testing.T) {
 	again := newSite(t, siteFiles())
 	s.http.Config.Handler = again.server.Handler() // the same address, a new life: its sessions are gone
 	c.send(listBody)
+	if got := c.receive().Method; got != changed {
+		t.Errorf("after the restart comes %q", got)
+	}
 	a := c.receive()
 	var l listing
 	must(t, json.Unmarshal(a.Result, &l))

@@ -230,6 +230,7 @@ func (b *bridge) renew(ctx context.Context) bool {
 	if _, f := b.post(ctx, ready, message{method: "notifications/initialized"}, b.agree); f != nil {
 		b.target.Log.Warn("the renewed session was not confirmed", "error", f.message)
 	}
+	b.write([]byte(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)) // it may have; nobody could say so in between
 	return true
 }
 
@@ -251,8 +252,11 @@ func (b *bridge) listen(streaming context.Context) {
 	b.streams.Go(func() {
 		defer cancel()
 		for pause := shortPause; ctx.Err() == nil; pause = min(2*pause, longPause) {
-			if b.hear(ctx) == http.StatusMethodNotAllowed {
+			switch b.hear(ctx) {
+			case http.StatusMethodNotAllowed:
 				return
+			case http.StatusNotFound:
+				b.renew(ctx)
 			}
 			wait := time.NewTimer(pause)
 			select {

@@ -4,8 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"runtime/debug"
+	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
 
 	"capd/internal/invoke"
 	"capd/internal/outcome"
@@ -37,6 +40,23 @@ func (s *Server) call(ctx context.Context, name string, args map[string]any) (*m
 	ctx, done := s.waits.with(ctx)
 	defer done()
 	return result(s.deps.Corridor.Call(ctx, req))
+}
+
+// recovered keeps a defect in one call from taking the request down without an answer. The call may have been carried out by then.
+func (s *Server) recovered(next server.ToolHandlerFunc) server.ToolHandlerFunc {
+	return func(ctx context.Context, r mcp.CallToolRequest) (result *mcp.CallToolResult, err error) {
+		defer func() {
+			if cause := recover(); cause != nil {
+				s.deps.Log.ErrorContext(ctx, "a defect of capd", "tool", r.Params.Name, "cause", cause, "stack", string(debug.Stack()))
+				refusal := outcome.Refuse(outcome.Internal, "capd failed while it answered; the call may have been carried out")
+				refusal.Next, refusal.RetrySafe = "read the state before anything else, and report this", false
+				a := refusedAnswer(r.Params.Name, refusal)
+				a.Verdict, a.Summary = outcome.Unknown, strings.Replace(a.Summary, "NOT_EXECUTED", "UNKNOWN", 1)
+				result, err = structured(a, a.Text(), true)
+			}
+		}()
+		return next(ctx, r)
+	}
 }
 
 // takeReserved moves request_id and dry_run out of the arguments.

@@ -248,20 +248,17 @@ func TestOnlyThoseWhoseListChangedHearOfAPublish(t *testing.T) {
 		}
 	}
 	files := siteFiles()
-	files["valve.yaml"] = strings.Replace(valveFile, "name: valve_status", "name: valve_state", 1)
+	files["hours.yaml"] = hoursFile
 	s.publish(files)
-	if got := s.list("operator").names(); !slices.Contains(got, "valve_state") || slices.Contains(got, "valve_status") {
+	if got := s.list("operator").names(); !slices.Contains(got, "read_hours") || s.call("operator", "read_hours", nil).answer(t).Verdict != "observed" {
 		t.Errorf("after the publish: %v", got)
-	}
-	if a := s.call("operator", "valve_state", nil).answer(t); a.Verdict != "observed" {
-		t.Errorf("the new name: %v", a)
 	}
 	for name, events := range map[string]<-chan string{"of the new revision": operator, "of an older revision": older} {
 		if got := s.next(events); got != changed {
 			t.Errorf("the operator's stream %s: %s", name, got)
 		}
 	}
-	files["pump.yaml"] = strings.Replace(pumpFile, "description: Reads the speed", "description: Reads the present speed", 1)
+	files["pump.yaml"] = strings.NewReplacer("Reads the speed", "Reads the present speed", "version: 1.0.0", "version: 1.0.1").Replace(pumpFile)
 	s.publish(files)
 	if got := s.next(other); got != changed {
 		t.Errorf("ps09: %s", got)

@@ -104,7 +104,7 @@ func (s *Server) serve(st *state) {
 
 func (s *Server) newMCP() (*server.MCPServer, *server.StreamableHTTPServer) {
 	m := server.NewMCPServer("capd", s.config.Version, server.WithTitle("capd"), server.WithInstructions(instructions),
-		server.WithToolCapabilities(true), server.WithCacheHints(0, mcp.CacheScopePrivate), server.WithRecovery(),
+		server.WithToolCapabilities(true), server.WithCacheHints(0, mcp.CacheScopePrivate), server.WithToolHandlerMiddleware(s.recovered),
 		server.WithToolFilter(permittedTools), server.WithHooks(s.hooks()))
 	return m, server.NewStreamableHTTPServer(m, server.WithSessionIdManagerResolver(s.sessions), server.WithDisableLocalhostProtection(true),
 		server.WithHeartbeatInterval(heartbeat), server.WithStreamableHTTPLogger(s.deps.Log))

@@ -1,12 +1,14 @@
 package mcpserver_test
 
 import (
+	"context"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
 
 	"capd/internal/health"
+	"capd/internal/invoke"
 	"capd/internal/mcpserver"
 	"capd/internal/physical"
 	"capd/internal/registry"
@@ -251,6 +253,12 @@ func TestCallReadAndCallActionKeepReadingAndActingApart(t *testing.T) {
 			t.Errorf("%s of %s: %v: %s", c.tool, c.name, a, r.text())
 		}
 	}
+	for _, bad := range []map[string]any{{"name": "set_valve", "arguments": []int{1}}, {"arguments": map[string]any{}}, {"name": 5}, {"name": "set_valve", "opening": 60},
+		{"name": "set_valve", "arguments": map[string]any{"opening": 60, "request_id": "a"}, "request_id": "b"}} {
+		if a := s.call("operator", "call_action", bad).answer(t); a.String() != "not_executed E0 INVALID_PARAMETER" {
+			t.Errorf("%v: %v", bad, a)
+		}
+	}
 	if a := s.call("commander", "purge_valve", nil).answer(t); a.String() != "not_executed E0 NOT_ARMED" {
 		t.Errorf("a critical action by its own name: %v", a)
 	}
@@ -274,6 +282,9 @@ func TestToolsAreFoundByIntent(t *testing.T) {
 		if len(f.Tools) == 0 || f.Tools[0].Name != want || f.Tools[0].Asset != "PS07-FCV-04" || len(f.Tools[0].Why) == 0 || f.Tools[0].InputSchema == nil {
 			t.Errorf("%s: %+v", query, f.Tools)
 		}
+	}
+	if text := s.call("operator", "find_tools", map[string]any{"query": "open the valve"}).text(); !strings.Contains(text, "set_valve {dry_run?: boolean, opening: number, request_id?: string}: Moves") {
+		t.Errorf("the text does not tell how to call it: %s", text)
 	}
 	var f found
 	s.into(s.call("operator", "find_tools", map[string]any{"query": "valve", "effect": "read", "asset": "PS07-FCV-04"}), &f)
@@ -392,5 +403,21 @@ func TestAlarmsAreOfVisibleThingsOnly(t *testing.T) {
 	}
 	if r := s.call("operator", "list_alarms", map[string]any{"active_only": "no"}); !r.IsError {
 		t.Error("a text is taken for a flag")
+	}
+}
+
+// defective is a corridor that breaks.
+type defective struct{ *invoke.Corridor }
+
+func (defective) Call(context.Context, invoke.Request) invoke.Answer { panic("boom") }
+
+func TestADefectIsAnsweredAndNothingIsPromised(t *testing.T) {
+	s := newSite(t, siteFiles(), func(d *mcpserver.Deps) { d.Corridor = defective{} })
+	r := s.call("operator", "set_valve", map[string]any{"opening": 60})
+	if a := r.answer(t); a.Verdict != "unknown" || a.Reason.Code != "INTERNAL" || !r.IsError || strings.Contains(r.text(), "boom") {
+		t.Errorf("%v: %s", a, r.text())
+	}
+	if names := s.list("operator").names(); len(names) != 8 {
+		t.Errorf("afterwards: %v", names)
 	}
 }

@@ -1,7 +1,12 @@
 package registry
 
 import (
+	"bytes"
 	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
 
 	"capd/internal/contract"
 	"capd/internal/contract/diff"
@@ -37,25 +42,66 @@ func (b *build) acceptContract(x accepted) {
 // major is what one version of a contract replaces another under.
 func major(c *contract.Contract) string { return fmt.Sprintf("%s@%d", c.Tool, c.Version.Major) }
 
-// contract checks one contract file: its form, lint, names and types, the active version, and names that others have.
-func (b *build) contract(f File) (accepted, document.Problems) {
+// prepared is what one contract file comes to by itself.
+type prepared struct {
+	source []byte
+	accepted
+	problems document.Problems
+}
+
+// prepareAll does for every contract what needs no other one, on all processors: nearly all of a publish is spent here.
+func (b *build) prepareAll() {
+	files := b.of(KindContract)
+	done := make([]prepared, len(files))
+	var next atomic.Int64
+	var workers sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(files)) {
+		workers.Go(func() {
+			for i := next.Add(1) - 1; i < int64(len(files)); i = next.Add(1) - 1 {
+				done[i] = b.prepare(files[i])
+			}
+		})
+	}
+	workers.Wait()
+	for i, f := range files {
+		b.prepared[f.Path] = done[i]
+	}
+}
+
+// prepare checks a contract's form, lints it and binds it to the inventory. It changes nothing of the build.
+func (b *build) prepare(f File) prepared {
 	n, ps := document.Parse(f.Path, f.Source)
 	if ps.Err() != nil {
-		return accepted{}, ps
+		return prepared{source: f.Source, problems: ps}
 	}
 	c, more := contract.Parse(n, f.SHA256())
 	ps.Add(more...)
 	if ps.Err() != nil {
-		return accepted{}, ps
+		return prepared{source: f.Source, problems: ps}
 	}
 	ps.Add(lint.Check(c, b.snapshot.Inventory, b.kindOf)...)
 	actions, more := Compile(c, b.snapshot.Inventory, b.snapshot.Binding)
 	ps.Add(more...)
-	if old := b.activeVersion(c); old != nil && b.standing(f) != unchanged {
-		ps.Add(diff.Check(old, c)...)
+	return prepared{f.Source, accepted{c, actions}, ps}
+}
+
+// contract checks a contract by itself, against the active version, and against the names that others have.
+func (b *build) contract(f File) (accepted, document.Problems) {
+	p, ok := b.prepared[f.Path]
+	if !ok || !bytes.Equal(p.source, f.Source) {
+		p = b.prepare(f)
 	}
-	ps.Add(b.collisions(c)...)
-	return accepted{c, actions}, ps
+	if p.contract == nil {
+		return accepted{}, p.problems
+	}
+	ps := slices.Clone(p.problems)
+	if b.standing(f) != unchanged {
+		if old := b.activeVersion(p.contract); old != nil {
+			ps.Add(diff.Check(old, p.contract)...)
+		}
+	}
+	ps.Add(b.collisions(p.contract)...)
+	return p.accepted, ps
 }
 
 // kindOf is the form of a point's value, None for a point that is not bound.

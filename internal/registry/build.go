@@ -29,12 +29,14 @@ type build struct {
 	rejected map[string]Rejected
 	tools    map[string]*contract.Contract // accepted, by tool and major version
 	active   map[string]*contract.Contract // last good, by tool and major version; nil until it is needed
+	prepared map[string]prepared           // contracts as written, by path
 	warnings document.Problems
 	snapshot *Snapshot
 }
 
 func newBuild(c Candidate, good map[string]File, drivers []hal.Driver, before *Snapshot) *build {
-	b := &build{drivers: drivers, before: before, good: good, rejected: map[string]Rejected{}, tools: map[string]*contract.Contract{}, snapshot: emptySnapshot()}
+	b := &build{drivers: drivers, before: before, good: good, rejected: map[string]Rejected{}, tools: map[string]*contract.Contract{},
+		prepared: map[string]prepared{}, snapshot: emptySnapshot()}
 	for _, f := range c.Files {
 		if f.Err != nil {
 			if old, ok := b.reject(f, unreadable(f)); ok {
@@ -49,6 +51,7 @@ func newBuild(c Candidate, good map[string]File, drivers []hal.Driver, before *S
 
 func (b *build) run() *Snapshot {
 	b.inventory()
+	b.prepareAll()
 	judge(b, KindContract, b.contract, b.acceptContract)
 	judge(b, KindProfile, b.profile, func(p *access.Profile) { b.snapshot.Profiles[p.Name] = p })
 	b.finish()
@@ -132,14 +135,14 @@ func (b *build) standing(f File) standing {
 
 // of lists the files of a kind, those that are in force already first.
 func (b *build) of(kind Kind) []File {
-	var files []File
+	var by [3][]File
 	for _, f := range b.use {
 		if f.Kind == kind {
-			files = append(files, f)
+			s := b.standing(f)
+			by[s] = append(by[s], f)
 		}
 	}
-	slices.SortStableFunc(files, func(x, y File) int { return int(b.standing(x)) - int(b.standing(y)) })
-	return files
+	return slices.Concat(by[unchanged], by[changed], by[added])
 }
 
 func (b *build) finish() {

@@ -37,38 +37,51 @@ func (t *Trial) findAll(claims []claim, upTo int) []finding {
 	return all
 }
 
+// sample is a round in which a claim holds or fails.
 type sample struct {
 	round  int
 	answer answer
 }
 
-// find judges one claim at the end of the rounds.
+// find judges one claim at the end of the rounds. Only what it said since it last did not apply counts.
 func (t *Trial) find(c claim, upTo int) finding {
-	f := finding{claim: c, state: silent, cause: physical.CauseStale}
+	f := finding{claim: c, state: skipped, cause: physical.CauseStale}
 	var usable []sample
-	applied := false
+	known := -1 // the last round that answers
 	for i := 0; i <= upTo; i++ {
-		a := t.ask(c, i)
-		applied = applied || a.state != notApplicable
-		if a.state == holds || a.state == fails {
-			usable = append(usable, sample{i, a})
-		} else if a.state == noAnswer {
-			f.answer, f.cause = a, causeOf(a)
+		switch a := t.ask(c, i); a.state {
+		case noAnswer:
+			f.state, f.answer, f.cause = silent, a, causeOf(a)
+		case notApplicable:
+			known, usable = i, nil
+		default:
+			known, usable = i, append(usable, sample{i, a})
 		}
 	}
-	if len(usable) == 0 {
-		if !applied {
-			f.state = skipped
-		}
+	switch {
+	case known < 0 || t.latest().Sub(t.roundStart(known)) > t.staleAfter(c, upTo):
+		return f
+	case len(usable) == 0:
+		f.state = skipped
 		return f
 	}
-	last := usable[len(usable)-1]
-	if t.latest().Sub(last.answer.reading.Started) > t.staleAfter(c, upTo) {
-		return f
-	}
-	f.answer = last.answer
+	f.answer = usable[len(usable)-1].answer
 	f.state = t.judgeTail(c, t.tail(c, usable))
+	if newer, ok := t.newest(c, known+1); ok && newer.state != f.answer.state && f.state != moving {
+		f.state, f.answer = moving, newer
+	}
 	return f
+}
+
+// newest is what the latest of the rounds from one on says of a claim when its readings are taken at their word; false when none
+// holds or fails.
+func (t *Trial) newest(c claim, from int) (a answer, ok bool) {
+	for i := len(t.rounds) - 1; i >= from; i-- {
+		if a := t.atItsWord(i).ask(c, 0); a.state == holds || a.state == fails {
+			return a, true
+		}
+	}
+	return answer{}, false
 }
 
 func causeOf(a answer) physical.Cause {
@@ -92,11 +105,15 @@ func (t *Trial) staleAfter(c claim, upTo int) time.Duration {
 	return max(t.plan.Settle, t.plan.liveness[c.point.Device].Within) + 2*(t.plan.Poll+slowest)
 }
 
-// tail is the usable samples of the settle time before the last one, and the one sample that completes it.
+// tail is the usable samples of the settle time before the last one, and the one sample that completes it. It does not reach over
+// a hole: what the machine did there is not known.
 func (t *Trial) tail(c claim, usable []sample) []sample {
 	last := len(usable) - 1
-	window := max(t.plan.Settle, 2*t.plan.Poll)
+	window, hole := max(t.plan.Settle, 2*t.plan.Poll), max(t.plan.Settle/2, 3*t.plan.Poll)+t.slowest()
 	for i := last; i >= 0; i-- {
+		if i < last && t.span(c, usable[i].round, usable[i+1].round) > hole {
+			return usable[i+1:]
+		}
 		if t.span(c, usable[i].round, usable[last].round) >= window {
 			return usable[i:]
 		}
@@ -144,10 +161,11 @@ func still(c claim, tail []sample) bool {
 	return !approaching(c, tail, nearest)
 }
 
-// approaching compares the mean distance of the first and the second half of the samples: closing in by more than a quarter of
-// the tolerance (a tenth of the distance, without one) is motion, less is noise.
+// approaching reports whether the samples close in on the target. The mean distance of the second half below that of the first by
+// more than a quarter of the tolerance (a tenth of the distance, without one) is motion. Less may be noise, unless each sample is at
+// least as near as the one before: then half as much is motion too.
 func approaching(c claim, tail []sample, nearest physical.Decimal) bool {
-	mid := len(tail) / 2
+	mid, last := len(tail)/2, len(tail)-1
 	if mid == 0 {
 		return false
 	}
@@ -155,7 +173,15 @@ func approaching(c claim, tail []sample, nearest physical.Decimal) bool {
 	if threshold.IsZero() {
 		threshold = nearest.Div(physical.Whole(10))
 	}
-	return meanDistance(tail[:mid]).Sub(meanDistance(tail[mid:])).GreaterThan(threshold)
+	if meanDistance(tail[:mid]).Sub(meanDistance(tail[mid:])).GreaterThan(threshold) {
+		return true
+	}
+	for i := range last {
+		if tail[i+1].answer.distance.GreaterThan(tail[i].answer.distance) {
+			return false
+		}
+	}
+	return tail[0].answer.distance.Sub(tail[last].answer.distance).GreaterThan(threshold.Div(physical.Whole(2)))
 }
 
 func meanDistance(samples []sample) physical.Decimal {
@@ -181,7 +207,7 @@ func all(samples []sample, ok func(answer) bool) bool {
 }
 
 // classify is the decision at the deadline: a contradiction refutes; else what must agree and is still moving, or silent, leaves
-// it unknown; else everything up to the minimum level agreed.
+// it unknown; else everything up to the minimum level agreed, and it is confirmed if it did so together.
 func (t *Trial) classify(claims []claim) Decision {
 	findings := t.findAll(claims, len(t.rounds)-1)
 	level, reached := t.acked(), false
@@ -195,7 +221,7 @@ func (t *Trial) classify(claims []claim) Decision {
 			reached = reached || f.claim.level >= t.plan.MinLevel
 		case f.state == contradicted && (refutes == nil || f.claim.level < refutes.claim.level):
 			refutes = f
-		case f.state == moving && needed && moves == nil:
+		case f.state == moving && needed && (moves == nil || moves.answer.state == holds):
 			moves = f
 		case f.state == silent && needed && silence == nil:
 			silence = f
@@ -204,31 +230,87 @@ func (t *Trial) classify(claims []claim) Decision {
 	d := Decision{Verdict: outcome.Unknown, Level: level}
 	switch {
 	case refutes != nil:
-		d = mismatch(*refutes, level)
+		d = mismatch(*refutes, level, t.everHeld(refutes.claim))
 	case moves != nil:
-		d.Code, d.Layer, d.Counts = outcome.VerifyTimeout, outcome.LayerDevice, true
-		d.Message = describe(*moves, "had not settled at the deadline: it reads")
+		d = unsettled(*moves, level)
 	case silence != nil:
 		d.Code, d.Layer = silenceCode(silence.cause)
 		d.Message = silenceMessage(*silence)
-	case reached:
-		d.Verdict = outcome.Confirmed
-	default:
+	case !reached:
 		d.Code, d.Layer = outcome.VerifyTimeout, outcome.LayerVerification
 		d.Message = fmt.Sprintf("no witness of level %s applied before the deadline", t.plan.MinLevel)
+	case !t.heldTogether(claims):
+		d.Code, d.Layer, d.Counts = outcome.VerifyTimeout, outcome.LayerDevice, true
+		d.Message = fmt.Sprintf("every expectation held for a while, but not all of them together for %s", t.plan.Settle)
+	default:
+		d.Verdict = outcome.Confirmed
 	}
 	return t.finish(d, findings)
 }
 
-func mismatch(f finding, level outcome.Level) Decision {
+// heldTogether reports whether the claims up to the minimum level held together through a settle time, up to the last round in
+// which all of them answer.
+func (t *Trial) heldTogether(claims []claim) bool {
+	var needed []claim
+	for _, c := range claims {
+		if c.level <= t.plan.MinLevel {
+			needed = append(needed, c)
+		}
+	}
+	for end := len(t.rounds) - 1; end >= 0; end-- {
+		if t.extend(needed, make([]stay, len(needed)), end) {
+			_, ok := t.together(needed, end)
+			return ok
+		}
+	}
+	return false
+}
+
+// unsettled is the decision for a machine that needs more time, or does not come to rest.
+func unsettled(f finding, level outcome.Level) Decision {
+	d := Decision{Verdict: outcome.Unknown, Level: level, Code: outcome.VerifyTimeout, Layer: outcome.LayerDevice, Counts: true,
+		Message: describe(f, "had not settled at the deadline: it reads")}
+	if f.answer.state == holds {
+		d.Message = describe(f, "had reached its target, but not for long enough at the deadline: it reads")
+	}
+	return d
+}
+
+// mismatch is the decision for a claim that settled elsewhere. A setpoint that never showed what was written lies with the wire; one
+// that did, and was changed again, does not.
+func mismatch(f finding, level outcome.Level, held bool) Decision {
 	at := f.claim.level
 	d := Decision{Verdict: outcome.Refuted, Level: level, RefutedAt: &at, Code: outcome.VerifyMismatch, Layer: outcome.LayerDevice, Counts: true,
 		Message: describe(f, "settled at")}
-	if at == outcome.E2 {
+	switch {
+	case at == outcome.E2 && held:
+		d.Message = describe(f, "took the value asked for and was changed again: it reads")
+	case at == outcome.E2:
 		d.Layer = outcome.LayerExecution
 		d.Message = describe(f, "does not hold the value asked for: it reads")
 	}
 	return d
+}
+
+// everHeld reports whether a claim held in any round.
+func (t *Trial) everHeld(c claim) bool {
+	for i := range t.rounds {
+		if t.ask(c, i).state == holds {
+			return true
+		}
+	}
+	return false
+}
+
+// absent reports whether every value that was written reads otherwise at the end: then no command stands in the machine.
+func (t *Trial) absent(findings []finding) bool {
+	gone := map[string]bool{}
+	for _, f := range findings {
+		if f.claim.expect == nil && f.state == contradicted {
+			gone[f.claim.point.Ref] = true
+		}
+	}
+	return len(gone) > 0 && len(gone) == len(t.act.Written)
 }
 
 func silenceCode(c physical.Cause) (outcome.Code, outcome.Layer) {

@@ -18,6 +18,7 @@ type Decision struct {
 	Layer     outcome.Layer
 	Message   string
 	Counts    bool // whether a failure is physical and counts for the breaker
+	Absent    bool // every value written reads otherwise at the end: no command stands in the machine
 	Evidence  []outcome.Evidence
 }
 
@@ -104,34 +105,15 @@ func (t *Trial) falseAtBaseline(r Refute) bool {
 
 // confirmed looks for a window at the end of the rounds, at least settle long, in which every claim held.
 func (t *Trial) confirmed(claims []claim) (Decision, bool) {
-	if len(claims) == 0 {
-		return Decision{}, false
-	}
 	end := len(t.rounds) - 1
 	for end >= 0 && t.anyPending(claims, end) {
 		end--
 	}
-	start := end + 1
-	agreed := make([]bool, len(claims))
-	for i := range agreed {
-		agreed[i] = true
-	}
-	for i := end; i >= 0 && t.allHold(claims, i, agreed); i-- {
-		start = i
-	}
-	if start > end {
+	if t.contradictedSince(claims, end+1) {
 		return Decision{}, false
 	}
-	level := outcome.E0
-	for i, c := range claims {
-		if agreed[i] {
-			if t.span(c, start, end) < t.plan.Settle {
-				return Decision{}, false
-			}
-			level = max(level, c.level)
-		}
-	}
-	if level < t.plan.MinLevel || level == outcome.E0 {
+	level, ok := t.together(claims, end)
+	if !ok || level < t.plan.MinLevel {
 		return Decision{}, false
 	}
 	return t.finish(Decision{Verdict: outcome.Confirmed, Level: level}, t.findAll(claims, end)), true
@@ -146,22 +128,69 @@ func (t *Trial) anyPending(claims []claim, i int) bool {
 	return false
 }
 
-// allHold reports whether every claim holds or does not apply in round i, and marks those that did not apply: they are no
-// contradiction, but they agree with nothing.
-func (t *Trial) allHold(claims []claim, i int, agreed []bool) bool {
-	marks := make([]bool, len(claims))
+// contradictedSince reports whether a reading in the rounds from one on speaks against a claim. Such a reading may still wait for
+// its device's counter: it cannot refute, but nothing is confirmed against what the witness shows now.
+func (t *Trial) contradictedSince(claims []claim, from int) bool {
+	for i := from; i < len(t.rounds); i++ {
+		for _, c := range claims {
+			if t.atItsWord(i).ask(c, 0).state == fails {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// atItsWord is a trial of one round alone, which takes the readings of every device at their word.
+func (t *Trial) atItsWord(i int) *Trial {
+	return &Trial{plan: &Plan{names: t.plan.names}, act: t.act, rounds: t.rounds[i : i+1], lives: map[string][]life{}}
+}
+
+// stay is the last rounds of a window in which a claim holds.
+type stay struct {
+	from   int  // the first of them; behind the window when the claim does not hold at its end
+	broken bool // the claim did not apply before them
+}
+
+// together looks back from round end over the rounds in which every claim holds or does not apply, and gives the highest level of
+// those that hold for the settle time. It is false when none does, or when one that applies all along has not held for so long. A
+// claim that did not apply for a part of the time is no contradiction.
+func (t *Trial) together(claims []claim, end int) (level outcome.Level, ok bool) {
+	stays := make([]stay, len(claims))
+	for j := range stays {
+		stays[j].from = end + 1
+	}
+	for i := end; i >= 0; i-- {
+		if !t.extend(claims, stays, i) {
+			break
+		}
+	}
 	for j, c := range claims {
-		switch t.ask(c, i).state {
-		case holds:
-		case notApplicable:
-			marks[j] = true
-		default:
+		if stays[j].from > end {
+			continue
+		}
+		if long := t.span(c, stays[j].from, end) >= t.plan.Settle; long {
+			level, ok = max(level, c.level), true
+		} else if !stays[j].broken {
+			return outcome.E0, false
+		}
+	}
+	return level, ok
+}
+
+// extend takes round i into the window before which stays was found; false when a claim fails in it, or has no answer.
+func (t *Trial) extend(claims []claim, stays []stay, i int) bool {
+	states := make([]answerState, len(claims))
+	for j, c := range claims {
+		if states[j] = t.ask(c, i).state; states[j] != holds && states[j] != notApplicable {
 			return false
 		}
 	}
-	for j, skip := range marks {
-		if skip {
-			agreed[j] = false
+	for j, s := range states {
+		if s == notApplicable {
+			stays[j].broken = true
+		} else if !stays[j].broken {
+			stays[j].from = i
 		}
 	}
 	return true
@@ -184,6 +213,7 @@ func (t *Trial) finish(d Decision, findings []finding) Decision {
 	if len(t.rounds) > 0 {
 		now = t.latest()
 	}
+	d.Absent = t.absent(findings)
 	for _, f := range findings {
 		if b, ok := t.act.Baseline[f.claim.point.Ref]; ok && f.claim.expect != nil {
 			d.Evidence = append(d.Evidence, EvidenceOf(f.claim.point, b, "baseline", now))

@@ -258,6 +258,7 @@ func (p *Plan) collect() {
 	for device := range devices {
 		if l, ok := p.liveness[device]; ok {
 			add(l.Ref)
+			p.Poll = max(min(p.Poll, l.Within/2), minPoll) // rounds further apart than the window could never show the counter alive
 		}
 	}
 	slices.Sort(p.Points)

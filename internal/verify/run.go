@@ -2,6 +2,7 @@ package verify
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"capd/internal/outcome"
@@ -76,8 +77,7 @@ func (t *Trial) disagrees() bool {
 		if !r.Good() {
 			return true
 		}
-		probe := &Trial{plan: &Plan{names: t.plan.names}, act: t.act, rounds: t.rounds[last:], alive: map[string][]bool{}}
-		if s := probe.ask(c, 0).state; s == fails || s == noAnswer {
+		if s := t.atItsWord(last).ask(c, 0).state; s == fails || s == noAnswer {
 			return true
 		}
 	}
@@ -112,10 +112,19 @@ func (t *Trial) Samples(limit int) []outcome.Evidence {
 	return out
 }
 
+// witnesses is every point that proves something, each once.
 func (p *Plan) witnesses() []Point {
-	points := append([]Point(nil), p.ReadBack...)
+	var points []Point
+	add := func(x Point) {
+		if !slices.ContainsFunc(points, func(y Point) bool { return y.Ref == x.Ref }) {
+			points = append(points, x)
+		}
+	}
+	for _, x := range p.ReadBack {
+		add(x)
+	}
 	for _, e := range p.Expect {
-		points = append(points, e.Point)
+		add(e.Point)
 	}
 	return points
 }
@@ -187,8 +196,8 @@ const watchMemory = 64
 func (t *Trial) forget() {
 	if over := len(t.rounds) - watchMemory; over > 0 {
 		t.rounds = t.rounds[over:]
-		for device := range t.alive {
-			t.alive[device] = t.alive[device][over:]
+		for device := range t.lives {
+			t.lives[device] = t.lives[device][over:]
 		}
 	}
 }

@@ -26,38 +26,87 @@ type Trial struct {
 	plan   *Plan
 	act    Act
 	rounds []Round
-	alive  map[string][]bool // by device: whether a round lies in a time in which the device is shown to run
+	lives  map[string][]life // by device that declares liveness: what its counter shows of each round
 }
+
+// life is what a device's counter shows of one round.
+type life uint8
+
+const (
+	unproven life = iota // the counter has not moved since; it still may
+	alive                // the counter moved soon after
+	dead                 // the counter stood still for longer than the device's window
+)
 
 // NewTrial begins a verification of an act.
 func NewTrial(p *Plan, a Act) *Trial {
-	return &Trial{plan: p, act: a, alive: map[string][]bool{}}
+	return &Trial{plan: p, act: a, lives: map[string][]life{}}
 }
 
 // Rounds is what was read so far.
 func (t *Trial) Rounds() []Round { return t.rounds }
 
-// Add takes a round and judges which earlier rounds it shows to be news: when a device's counter has moved, the rounds before
-// the move were read from a running device, unless more than the device's liveness window lay between them and the question
-// that saw the move. The time that one round takes is added to the window: a slow device, or a busy wire, is not a dead one.
+// Add takes a round and judges which rounds it shows to be news.
 func (t *Trial) Add(r Round) {
 	t.rounds = append(t.rounds, r)
-	last := len(t.rounds) - 1
 	for device, l := range t.plan.liveness {
-		flags := append(t.alive[device], false)
-		t.alive[device] = flags
-		now, ok := t.counter(last, l.Ref)
-		if !ok {
-			continue
+		t.lives[device] = append(t.lives[device], unproven)
+		t.judgeLife(t.lives[device], l)
+	}
+}
+
+// judgeLife looks at the stretch of rounds in which the device's counter showed one value. While it stands for longer than the
+// window, the whole stretch was read from a dead image, whatever happens later. A move in time shows that the stretch was read
+// from a running device, except for rounds from which no more than the window, and the time that one round takes, led to the
+// question that saw the move: a slow device, or a busy wire, is not a dead one.
+func (t *Trial) judgeLife(lives []life, l Liveness) {
+	last := len(t.rounds) - 1
+	now, ok := t.counter(last, l.Ref)
+	prev := t.counterBefore(last, l.Ref)
+	if !ok || prev < 0 {
+		return
+	}
+	before, _ := t.counter(prev, l.Ref)
+	first, seen := t.stretch(prev, l.Ref)
+	if now.Value.Equal(before.Value) {
+		if now.Started.Sub(seen.At) > l.Within {
+			mark(lives[first:], dead)
 		}
-		before, ok := t.previousCounter(last, l.Ref)
-		if !ok || now.Value.Equal(before.Value) {
-			continue
-		}
-		for i := last - 1; i >= 0 && now.Started.Sub(t.roundEnd(i)) <= l.Within+t.slowest(); i-- {
-			flags[i] = true
+		return
+	}
+	for i := last - 1; i >= first && now.Started.Sub(t.counterTime(i, l.Ref)) <= l.Within+t.slowest(); i-- {
+		if lives[i] == unproven {
+			lives[i] = alive
 		}
 	}
+}
+
+func mark(lives []life, as life) {
+	for i := range lives {
+		lives[i] = as
+	}
+}
+
+// stretch is the first round, up to one with a good counter, since which the counter has shown the value of that round.
+func (t *Trial) stretch(from int, ref string) (first int, seen physical.Reading) {
+	value, _ := t.counter(from, ref)
+	first, seen = from, value
+	for i := t.counterBefore(from, ref); i >= 0; i = t.counterBefore(i, ref) {
+		r, _ := t.counter(i, ref)
+		if !r.Value.Equal(value.Value) {
+			break
+		}
+		first, seen = i, r
+	}
+	return first, seen
+}
+
+// counterTime is when the counter of round i was read; the end of the round where it has none.
+func (t *Trial) counterTime(i int, ref string) time.Time {
+	if r, ok := t.counter(i, ref); ok {
+		return r.At
+	}
+	return t.roundEnd(i)
 }
 
 // counter is the device's counter in round i, if it was read after the act and is good.
@@ -66,13 +115,14 @@ func (t *Trial) counter(i int, ref string) (physical.Reading, bool) {
 	return r, ok && r.Good() && r.Started.After(t.act.End)
 }
 
-func (t *Trial) previousCounter(before int, ref string) (physical.Reading, bool) {
+// counterBefore is the latest round before another in which the counter counts, -1 when there is none.
+func (t *Trial) counterBefore(before int, ref string) int {
 	for i := before - 1; i >= 0; i-- {
-		if r, ok := t.counter(i, ref); ok {
-			return r, true
+		if _, ok := t.counter(i, ref); ok {
+			return i
 		}
 	}
-	return physical.Reading{}, false
+	return -1
 }
 
 // roundStart is when the earliest request of a round left.
@@ -124,13 +174,14 @@ func (t *Trial) reading(i int, p Point) (physical.Reading, standing) {
 		return r, unusable
 	}
 	l, watched := t.plan.liveness[p.Device]
-	if !watched || t.alive[p.Device][i] {
+	switch {
+	case !watched || t.lives[p.Device][i] == alive:
 		return r, accepted
-	}
-	if t.roundStart(len(t.rounds)-1).Sub(r.At) > l.Within+t.slowest() {
+	case t.lives[p.Device][i] == dead, t.roundStart(len(t.rounds)-1).Sub(r.At) > l.Within+t.slowest():
 		return r, frozen
+	default:
+		return r, pending
 	}
-	return r, pending
 }
 
 // latest is the time of the newest answer.

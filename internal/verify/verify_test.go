@@ -21,7 +21,8 @@ type machine struct {
 	start   time.Time
 	signals map[string]func(time.Duration) (physical.Value, []byte)
 	bad     map[string]physical.Cause
-	delay   time.Duration // how long one read takes
+	badFor  map[string][]span // the same for a while
+	delay   time.Duration     // how long one read takes
 	updates map[string]time.Duration
 }
 
@@ -33,7 +34,13 @@ func (m *machine) Read(ctx context.Context, refs []string) map[string]physical.R
 	}
 	out := map[string]physical.Reading{}
 	for _, ref := range refs {
-		if cause := m.bad[ref]; cause != physical.CauseNone {
+		cause := m.bad[ref]
+		for _, s := range m.badFor[ref] {
+			if s.covers(time.Since(m.start)) {
+				cause = physical.CauseInvalid
+			}
+		}
+		if cause != physical.CauseNone {
 			out[ref] = physical.BadReading(cause, "as told", started, time.Now())
 			continue
 		}
@@ -109,7 +116,7 @@ func dec(s string) physical.Decimal {
 
 // moved is a machine whose setpoint took 60 and whose valve goes there.
 func moved() *machine {
-	return &machine{delay: 5 * time.Millisecond, bad: map[string]physical.Cause{}, signals: map[string]func(time.Duration) (physical.Value, []byte){
+	return &machine{delay: 5 * time.Millisecond, bad: map[string]physical.Cause{}, badFor: map[string][]span{}, signals: map[string]func(time.Duration) (physical.Value, []byte){
 		"FCV.setpoint": steady(60), "FCV.position": ramp(45, 60, 5), "FIT.flow": steady(30), "FCV.state": steady(0), "PLC.heartbeat": beat(forEver)}}
 }
 
@@ -136,25 +143,28 @@ type verdictCase struct {
 
 func TestVerdicts(t *testing.T) {
 	for _, c := range verdictCases() {
-		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				m := moved()
-				if c.machine != nil {
-					c.machine(m)
-				}
-				d, _ := prove(t, valvePlan(t, c.plan), m, nil)
-				refuted := ""
-				if d.RefutedAt != nil {
-					refuted = d.RefutedAt.String()
-				}
-				got := fmt.Sprint(d.Verdict, " ", d.Level, " rf=", refuted, " ", d.Code, " ", d.Layer)
-				want := fmt.Sprint(c.verdict, " ", c.level, " rf=", c.refuted, " ", c.code, " ", c.layer)
-				if got != want {
-					t.Errorf("got  %s (%s)\nwant %s", got, d.Message, want)
-				}
-			})
-		})
+		t.Run(c.name, func(t *testing.T) { c.run(t) })
 	}
+}
+
+// run plays a case and holds verdict, level, code and layer against what is wanted.
+func (c verdictCase) run(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := moved()
+		if c.machine != nil {
+			c.machine(m)
+		}
+		d, _ := prove(t, valvePlan(t, c.plan), m, nil)
+		refuted := ""
+		if d.RefutedAt != nil {
+			refuted = d.RefutedAt.String()
+		}
+		got := fmt.Sprint(d.Verdict, " ", d.Level, " rf=", refuted, " ", d.Code, " ", d.Layer)
+		want := fmt.Sprint(c.verdict, " ", c.level, " rf=", c.refuted, " ", c.code, " ", c.layer)
+		if got != want {
+			t.Errorf("got  %s (%s)\nwant %s", got, d.Message, want)
+		}
+	})
 }
 
 func verdictCases() []verdictCase {
@@ -198,7 +208,7 @@ func verdictCases() []verdictCase {
 				v, raw := ramp(45, 52, 5)(t)
 				return v, raw
 			}
-		}, verdict: outcome.Unknown, level: outcome.E2, code: outcome.VerifyTimeout, layer: outcome.LayerDevice},
+		}, verdict: outcome.Unknown, level: outcome.E1, code: outcome.VerifyTimeout, layer: outcome.LayerDevice},
 		{name: "the transmitter's wire is broken", machine: func(m *machine) { m.bad["FCV.position"] = physical.CauseInvalid },
 			verdict: outcome.Unknown, level: outcome.E2, code: outcome.FeedbackBad, layer: outcome.LayerVerification},
 		{name: "nothing answers any more", machine: func(m *machine) {
@@ -223,7 +233,7 @@ func verdictCases() []verdictCase {
 				return number(60)
 			}
 			m.signals["FCV.position"] = steady(45)
-		}, verdict: outcome.Refuted, level: outcome.E1, refuted: "E2", code: outcome.VerifyMismatch, layer: outcome.LayerExecution},
+		}, verdict: outcome.Refuted, level: outcome.E1, refuted: "E2", code: outcome.VerifyMismatch, layer: outcome.LayerDevice},
 	}
 }
 

@@ -41,6 +41,7 @@ actions:
     execute: [{write: setpoint, value: opening}]
     on_fail: withdraw
     withdraw: [{write: setpoint, value: 0}]
+    hold: {every: 1s, for: 10m, silence: It closes}
     verify:
       min_level: E4
       within: 15s
@@ -142,6 +143,8 @@ func TestEveryChangeHasItsKind(t *testing.T) {
 		"another value written":        {"value: opening", "value: 100 - opening", "compatible actions.move.execute: the values written changed"},
 		"no withdraw":                  {"    on_fail: withdraw\n    withdraw: [{write: setpoint, value: 0}]\n", "", "compatible actions.move.execute: the values written changed\nweakened actions.move.on_fail: a command that was not confirmed is no longer withdrawn"},
 		"alarm instead of refuse":      {"risk: high", "risk: high\n    on_degraded: alarm", "weakened actions.move.on_degraded: on_degraded is alarm instead of refuse"},
+		"no hold":                      {"    hold: {every: 1s, for: 10m, silence: It closes}\n", "", "weakened actions.move.hold: the command is no longer held"},
+		"hold shorter":                 {"for: 10m", "for: 9m", "weakened actions.move.hold: the command is held every 1s for 9m0s instead of every 1s for 10m0s"},
 		"level down":                   {"min_level: E4", "min_level: E3", "weakened actions.move.verify: min_level fell from E4 to E3"},
 		"level up":                     {"min_level: E4", "min_level: E5", ""},
 		"settle down":                  {"settle: 1s", "settle: 500ms", "weakened actions.move.verify: settle fell from 1s to 500ms"},
@@ -211,8 +214,8 @@ func TestCheckHoldsVersionsAgainstChanges(t *testing.T) {
 		"breaking in a major version": {[]string{"1.2.0", "2.0.0", "minimum: 0", "minimum: 5"}, nil},
 		"backwards":                   {[]string{"1.2.0", "1.1.9", "minimum: 0", "minimum: 5"}, []string{"error new.yaml:3:1 version: version 1.1.9 is older than 1.2.0, which is active; give it a version above 1.2.0"}},
 		"weakened": {[]string{"1.2.0", "1.2.1", "min_level: E4", "min_level: E3"},
-			[]string{"warning new.yaml:34:7 weakened: weaker than 1.2.0: min_level fell from E4 to E3; keep it if that is what you mean"}},
-		"weakened in a major version": {[]string{"1.2.0", "2.0.0", "min_level: E4", "min_level: E3"}, []string{"warning new.yaml:34:7 weakened: weaker than 1.2.0"}},
+			[]string{"warning new.yaml:35:7 weakened: weaker than 1.2.0: min_level fell from E4 to E3; keep it if that is what you mean"}},
+		"weakened in a major version": {[]string{"1.2.0", "2.0.0", "min_level: E4", "min_level: E3"}, []string{"warning new.yaml:35:7 weakened: weaker than 1.2.0"}},
 		"compatible":                  {[]string{"1.2.0", "1.3.0", "maximum: 100", "maximum: 110"}, nil},
 		"breaking under the same number": {[]string{"returns: [position, flow]", "returns: [flow]"},
 			[]string{"warning new.yaml:3:1 version: version 1.2.0 is active", "error new.yaml:3:1 breaking_change: breaking change since 1.2.0: it no longer returns position"}},

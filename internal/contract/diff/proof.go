@@ -23,6 +23,13 @@ func (p pair) execution() {
 	if p.a.OnDegraded == "refuse" && p.b.OnDegraded != "refuse" {
 		p.note(Weakened, "on_degraded", "on_degraded is %s instead of refuse", p.b.OnDegraded)
 	}
+	switch {
+	case p.a.Hold == nil:
+	case p.b.Hold == nil:
+		p.note(Weakened, "hold", "the command is no longer held")
+	case p.b.Hold.Every > p.a.Hold.Every || p.b.Hold.For < p.a.Hold.For:
+		p.note(Weakened, "hold", "the command is held every %s for %s instead of every %s for %s", p.b.Hold.Every, p.b.Hold.For, p.a.Hold.Every, p.a.Hold.For)
+	}
 	if looser(p.a.Limits.MaxConcurrent, p.b.Limits.MaxConcurrent) || faster(p.a.Limits.Rate, p.b.Limits.Rate) {
 		p.note(Weakened, "limits", "limits are wider")
 	}

@@ -171,3 +171,26 @@ func TestAContractWithoutSourceIsJudgedToo(t *testing.T) {
 		t.Errorf("rules %v, want %v", rules, want)
 	}
 }
+
+func FuzzRun(f *testing.F) {
+	inv := plant(f, filepath.Join("testdata", "plant.yaml"))
+	for _, rule := range Rules() {
+		source, err := os.ReadFile(filepath.Join("testdata", "cases", rule.ID, "bad.yaml"))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(string(source))
+	}
+	f.Fuzz(func(t *testing.T, source string) {
+		n, ps := document.Parse("x.yaml", []byte(source))
+		if ps.Err() != nil {
+			return
+		}
+		c, _ := contract.Parse(n, "") // also what parses with problems must not stop a rule
+		for _, p := range Run(c, inv) {
+			if p.Rule == "" || p.Message == "" || p.Hint == "" {
+				t.Errorf("%+v", p)
+			}
+		}
+	})
+}

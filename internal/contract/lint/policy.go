@@ -77,8 +77,10 @@ const negation = `^((not\b|!)\s*\(?\s*NAME\s*\)?|1\s*-\s*NAME|NAME\s*(==\s*(fals
 func (p *Pass) negates(s contract.Step) bool {
 	written := p.Contract.Points[s.Write].Ref
 	for name, alias := range p.Contract.Points {
-		form := regexp.MustCompile(strings.ReplaceAll(negation, "NAME", name))
-		if alias.Ref == written && form.MatchString(s.Value.Expr) {
+		if alias.Ref != written || !strings.Contains(s.Value.Expr, name) {
+			continue
+		}
+		if regexp.MustCompile(strings.ReplaceAll(negation, "NAME", name)).MatchString(s.Value.Expr) {
 			return true
 		}
 	}

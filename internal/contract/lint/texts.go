@@ -39,6 +39,9 @@ func actionPassages(a *contract.Action) []passage {
 	for _, permit := range a.Permits {
 		all = append(all, passage{permit.Pos, path + "permits." + permit.ID + ".reason", permit.Reason})
 	}
+	if a.Hold != nil {
+		all = append(all, passage{a.Hold.Pos, path + "hold.silence", a.Hold.Silence})
+	}
 	if a.Verify != nil {
 		for _, r := range a.Verify.Refute {
 			all = append(all, passage{r.Pos, path + "verify.refute.reason", r.Reason})
@@ -98,37 +101,47 @@ func descriptionLong(p *Pass) {
 	}
 }
 
-// suspect is a form of text that speaks to the model, and not of the machine.
-type suspect struct {
-	form *regexp.Regexp
-	what string
-}
+// Forms of text that speak to the model, and not of the machine, after public reports of tool poisoning (OWASP Top 10 for LLM
+// Applications 2025, LLM01). They are compiled once and never change.
+var (
+	dropRules  = regexp.MustCompile(`(?i)\b(ignore|disregard|forget|override)\b.{0,30}\b(previous|prior|above|earlier|other|all|any|system|safety)\b.{0,30}\b(instruction|prompt|rule|message|guideline|limit)s?\b`)
+	ofTheModel = regexp.MustCompile(`(?i)\byou are now\b|\bsystem prompt\b|\bdeveloper mode\b|\bjailbreak\b`)
+	keepFrom   = regexp.MustCompile(`(?i)\b(do not|don't|never)\b.{0,20}\b(tell|inform|ask|mention|show|notify|reveal)\b.{0,30}\b(user|operator|human|technician|anyone)\b`)
+	noAsking   = regexp.MustCompile(`(?i)\bwithout\b.{0,20}\b(asking|telling|informing|confirmation|approval|consent)\b`)
+	callOrder  = regexp.MustCompile(`(?i)\b(always|must)\b.{0,20}\b(call|use|run|invoke)\b.{0,20}\b(this|first|before)\b|\bbefore (using|calling|running) any (other )?tools?\b`)
+	markers    = regexp.MustCompile(`(?i)<\s*/?\s*(system|assistant|user|instructions?|important|secret|admin)\s*>|<\|[a-z_]+\|>|\[/?INST\]`)
+	sendAway   = regexp.MustCompile(`(?i)\b(send|post|upload|forward|exfiltrate)\b.{0,40}\b(https?://|e-?mail)`)
+	inChinese  = regexp.MustCompile(`忽略.{0,10}(指令|指示|规则|提示)|(不要|不得|别)告诉.{0,6}(用户|操作员|任何人)|系统提示词|无需(确认|询问|批准)`)
+	unseen     = regexp.MustCompile(`[\x{200B}\x{200E}\x{200F}\x{202A}-\x{202E}\x{2060}-\x{2064}\x{2066}-\x{2069}\x{FEFF}\x{E0000}-\x{E007F}]`)
+)
 
-// suspects follows the forms of tool poisoning in public reports (OWASP Top 10 for LLM Applications 2025, LLM01).
-func suspects() []suspect {
-	form := regexp.MustCompile
-	return []suspect{
-		{form(`(?i)\b(ignore|disregard|forget|override)\b.{0,30}\b(previous|prior|above|earlier|other|all|any|system|safety)\b.{0,30}\b(instruction|prompt|rule|message|guideline|limit)s?\b`), "tells the model to drop its instructions"},
-		{form(`(?i)\byou are now\b|\bsystem prompt\b|\bdeveloper mode\b|\bjailbreak\b`), "speaks of the model itself"},
-		{form(`(?i)\b(do not|don't|never)\b.{0,20}\b(tell|inform|ask|mention|show|notify|reveal)\b.{0,30}\b(user|operator|human|technician|anyone)\b`), "tells the model to keep something from people"},
-		{form(`(?i)\bwithout\b.{0,20}\b(asking|telling|informing|confirmation|approval|consent)\b`), "tells the model to act without asking"},
-		{form(`(?i)\b(always|must)\b.{0,20}\b(call|use|run|invoke)\b.{0,20}\b(this|first|before)\b`), "tells the model when to call it"},
-		{form(`(?i)\bbefore (using|calling|running) any (other )?tools?\b`), "tells the model when to call it"},
-		{form(`(?i)<\s*/?\s*(system|assistant|user|instructions?|important|secret|admin)\s*>|<\|[a-z_]+\|>|\[/?INST\]`), "imitates the markers of a prompt"},
-		{form(`(?i)\b(send|post|upload|forward|exfiltrate)\b.{0,40}\b(https?://|e-?mail)`), "tells the model to send something away"},
-		{form(`忽略.{0,10}(指令|指示|规则|提示)|(不要|不得|别)告诉.{0,6}(用户|操作员|任何人)|系统提示词|无需(确认|询问|批准)`), "tells the model to drop its instructions, or to keep something from people"},
-		{form(`[\x{200B}\x{200E}\x{200F}\x{202A}-\x{202E}\x{2060}-\x{2064}\x{2066}-\x{2069}\x{FEFF}\x{E0000}-\x{E007F}]`), "holds characters that people cannot see"},
+// suspicion says what is wrong with a text, "" when nothing is.
+func suspicion(text string) string {
+	for _, s := range []struct {
+		form *regexp.Regexp
+		what string
+	}{
+		{dropRules, "tells the model to drop its instructions"},
+		{ofTheModel, "speaks of the model itself"},
+		{keepFrom, "tells the model to keep something from people"},
+		{noAsking, "tells the model to act without asking"},
+		{callOrder, "tells the model when to call it"},
+		{markers, "imitates the markers of a prompt"},
+		{sendAway, "tells the model to send something away"},
+		{inChinese, "tells the model to drop its instructions, or to keep something from people"},
+		{unseen, "holds characters that people cannot see"},
+	} {
+		if s.form.MatchString(text) {
+			return s.what
+		}
 	}
+	return ""
 }
 
 func textInjection(p *Pass) {
-	forms := suspects()
 	for _, t := range p.passages() {
-		for _, s := range forms {
-			if s.form.MatchString(t.text) {
-				p.report(t.pos, t.path, "describe the machine and the effect; rules for agents belong into permits, limits and permissions", "the text %s", s.what)
-				break
-			}
+		if what := suspicion(t.text); what != "" {
+			p.report(t.pos, t.path, "describe the machine and the effect; rules for agents belong into permits, limits and permissions", "the text %s", what)
 		}
 	}
 }

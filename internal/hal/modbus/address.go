@@ -64,6 +64,9 @@ type address struct {
 	bit     int // when part is oneBit: 0 is the least significant bit of the register in canonical order
 	rmw     bool
 	invalid [][]byte // canonical raw values that mean "no value"
+	scaled  bool
+	scale   int    // when scaled: the register whose content is the exponent of ten of the value, read in the same request
+	group   string // addresses of one group are read in the same request; "" for none
 }
 
 var _ hal.Address = (*address)(nil)
@@ -89,7 +92,19 @@ func (a *address) String() string {
 	if a.order != (order{}) {
 		text += " " + a.order.name()
 	}
+	if a.scaled {
+		text += fmt.Sprintf(" scaled by %d", a.scale)
+	}
 	return text
+}
+
+// span is what has to be read for the point: its addresses, and those between them and the scale register.
+func (a *address) span() (from, to int) {
+	from, to = a.start, a.start+a.count
+	if a.scaled {
+		from, to = min(from, a.scale), max(to, a.scale+1)
+	}
+	return from, to
 }
 
 // Kind implements hal.Address.
@@ -99,7 +114,7 @@ func (a *address) Kind() physical.Kind { return a.typ.kind() }
 func (a *address) Integer() bool {
 	switch a.typ.class {
 	case classUnsigned, classSigned, classBCD:
-		return true
+		return !a.scaled
 	default:
 		return false
 	}

@@ -7,6 +7,8 @@ import (
 	"os"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"capd/internal/hal"
 )
 
@@ -19,6 +21,8 @@ type channel struct {
 	dial    dialer
 	framing framing
 	keep    bool // several units share the wire: the silence of one must not cost the others their connection
+	steady  bool // the wire is a port: closing it puts nothing right, so only an error of the port itself does
+	unsure  bool // answers carry no number: look for stray ones before every request
 
 	s      stream // nil while there is no connection
 	in     *inbox
@@ -57,6 +61,9 @@ func (c *channel) exchange(ctx context.Context, request []byte, t *turn) ([]byte
 	}
 	release := interrupt(ctx, c.s)
 	defer release()
+	if err := c.framing.ready(ctx, c.in, request, t); err != nil {
+		return nil, c.fail(ctx, t, err)
+	}
 	t.started = time.Now()
 	if n, err := c.s.Write(request); err != nil {
 		t.maySent = n > 0
@@ -120,7 +127,7 @@ func (c *channel) arm(ctx context.Context, t *turn) error {
 // clear discards what arrived unasked. An error means that the connection has ended or is out of step. Looking costs a system call,
 // so a read looks only where a stray answer could be taken for its own: it can be sent again.
 func (c *channel) clear(t *turn) error {
-	if c.in.poll != nil && (t.once || t.tolerance.tidZero) {
+	if c.in.poll != nil && (t.once || c.unsure || t.tolerance.tidZero) {
 		if err := c.in.poll(); err != nil {
 			return err
 		}
@@ -131,14 +138,20 @@ func (c *channel) clear(t *turn) error {
 // fail classifies the end of a passage and drops the connection unless it is surely still in step.
 func (c *channel) fail(ctx context.Context, t *turn, err error) error {
 	var broken *protocolError
+	var damaged *crcError
 	switch {
 	case errors.As(err, &broken):
-		c.drop()
+		c.distrust()
 		return &wireError{hal.Protocol, err}
+	case errors.As(err, &damaged):
+		c.distrust()
+		return &wireError{hal.CRC, err}
+	case ctx.Err() != nil && !t.maySent:
+		return &wireError{hal.Timeout, context.Cause(ctx)}
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		partial := len(c.in.peek())
 		c.silent++
-		if !c.keep || partial > 0 || t.tolerance.tidZero || c.silent >= maxSilent {
+		if !c.steady && (!c.keep || partial > 0 || t.tolerance.tidZero || c.silent >= maxSilent) {
 			c.drop()
 		}
 		return &wireError{hal.Timeout, silence(ctx, t, partial)}
@@ -161,6 +174,13 @@ func silence(ctx context.Context, t *turn, partial int) error {
 		return fmt.Errorf("%s in the time the caller gave: %w", text, cause)
 	}
 	return fmt.Errorf("%s within %v", text, t.timeout)
+}
+
+// distrust ends a connection whose answers cannot be trusted any more.
+func (c *channel) distrust() {
+	if !c.steady {
+		c.drop()
+	}
 }
 
 // drop ends the connection; the next request dials.
@@ -199,4 +219,23 @@ func pause(ctx context.Context, d time.Duration) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+}
+
+// fine is the rest of a wait that a thread sleeps, because the runtime's timers can be a millisecond late.
+const fine = 2 * time.Millisecond
+
+// nap waits like pause, but punctually, as times on a serial line are shorter than what the runtime's timers can do. ctx cannot
+// end its last two milliseconds.
+func nap(ctx context.Context, d time.Duration) error {
+	end := time.Now().Add(d)
+	if d > fine {
+		if err := pause(ctx, d-fine); err != nil {
+			return err
+		}
+	}
+	for rest := time.Until(end); rest > 0; rest = time.Until(end) {
+		ts := unix.NsecToTimespec(int64(rest))
+		_ = unix.Nanosleep(&ts, nil) // a signal ends it early; the clock decides
+	}
+	return nil
 }

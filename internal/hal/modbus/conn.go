@@ -11,6 +11,7 @@ type conn struct {
 	ch        *channel
 	devices   map[string]*device
 	idleClose time.Duration
+	last      time.Time // end of the last transaction, of whatever device
 }
 
 var (

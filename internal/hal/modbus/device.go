@@ -17,14 +17,23 @@ type settings struct {
 	maxRegisters  int  // of one read
 	maxBits       int  // of one read
 	maxGap        int  // registers read without being asked for to save a request
+	bitBlock      alignment
+	registerBlock alignment
+	busyRetries   int // of a read
+	busyWait      time.Duration
 	tolerance     tolerance
 }
+
+// alignment says that a device gives bits or registers only in whole blocks of a size, counted from start. Size 0: in any number.
+type alignment struct{ size, start int }
+
+// holds is the beginning of the block that holds an address.
+func (g alignment) holds(at int) int { return at - (at-g.start)%g.size }
 
 // device is a unit on the wire: its settings and what was learned about it. It belongs to its conn.
 type device struct {
 	id string
 	settings
-	last  time.Time         // end of the last transaction
 	cuts  map[cut]time.Time // where one request must not reach across, until when
 	mutes map[cut]time.Time // blocks by their start that stayed unanswered, since when
 }
@@ -40,10 +49,22 @@ func (d *device) turn() turn {
 
 // limit is the largest number of registers or bits of one read.
 func (s settings) limit(t table) int {
-	if t.bits() {
+	switch whole := s.whole(t); {
+	case whole.size > 0:
+		return whole.size
+	case t.bits():
 		return s.maxBits
+	default:
+		return s.maxRegisters
 	}
-	return s.maxRegisters
+}
+
+// whole is how reads of a table have to be aligned.
+func (s settings) whole(t table) alignment {
+	if t.bits() {
+		return s.bitBlock
+	}
+	return s.registerBlock
 }
 
 // gap is how many unasked places a read may bridge.
@@ -60,8 +81,12 @@ func (d *device) gap(t table) int {
 
 // first is where a read that serves start has to begin.
 func (d *device) first(t table, start int) int {
-	if t.bits() && d.coilsFromZero {
+	switch whole := d.whole(t); {
+	case whole.size > 0:
+		return whole.holds(start)
+	case t.bits() && d.coilsFromZero:
 		return 0
+	default:
+		return start
 	}
-	return start
 }

@@ -24,12 +24,13 @@ func (*Driver) Name() string { return "modbus" }
 type transport struct {
 	name string
 	read func(*document.Map, *document.Problems, *linkSettings)
-	open func(linkSettings) (dialer, framing)
+	open func(linkSettings, *channel)
 }
 
 func transports() []transport {
 	return []transport{
 		{"modbus_tcp", readTCP, openTCP},
+		{"modbus_rtu", readSerial, openSerial},
 	}
 }
 
@@ -51,7 +52,8 @@ func (*Driver) Transports() []string {
 	return names
 }
 
-// CheckLink implements hal.Driver. Options: endpoint, timeout, connect_timeout, idle_close.
+// CheckLink implements hal.Driver. Options of modbus_tcp: endpoint, timeout, connect_timeout, idle_close; of modbus_rtu: port, baud,
+// parity, stop_bits, rs485, timeout, turnaround.
 func (*Driver) CheckLink(link hal.LinkSpec) document.Problems {
 	_, ps := parseLink(link)
 	return ps
@@ -81,7 +83,7 @@ func (*Driver) Open(link hal.LinkSpec, devices []hal.DeviceSpec) (hal.Conn, erro
 	}
 	t, _ := transportOf(link)
 	c := &conn{devices: map[string]*device{}, idleClose: options.idleClose, ch: &channel{}}
-	c.ch.dial, c.ch.framing = t.open(options)
+	t.open(options, c.ch)
 	units := map[byte]bool{}
 	for _, spec := range devices {
 		s, ps := parseDevice(spec, options.timeout)

@@ -71,6 +71,23 @@ func (in *inbox) peek() []byte { return in.buf[in.r:in.w] }
 // take removes the first n buffered bytes.
 func (in *inbox) take(n int) { in.r += n }
 
+// fill waits for bytes, at most until the stream's deadline.
+func (in *inbox) fill() error {
+	in.compact()
+	if in.w == len(in.buf) {
+		return errFlood
+	}
+	n, err := in.s.Read(in.buf[in.w:])
+	in.w += n
+	if n > 0 {
+		return nil
+	}
+	if err == nil {
+		return io.ErrNoProgress
+	}
+	return err
+}
+
 // need waits until n bytes are buffered and returns them without taking them. n is at most half the buffer.
 func (in *inbox) need(n int) ([]byte, error) {
 	for in.w-in.r < n {

@@ -1,6 +1,7 @@
 package modbus
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"os"
@@ -24,7 +25,9 @@ const sidestep = 16
 type tolerance struct {
 	anyUnit bool // the answer may carry another unit than the request
 	tidZero bool // the answer may carry transaction 0
+	swapped bool // the answer carries the two bytes of the transaction number in the other order
 	longer  bool // a read may answer more registers than asked
+	echo    bool // the line returns what is sent on it
 }
 
 // framing turns PDUs into frames for a stream and finds the one answer that belongs to a request.
@@ -38,6 +41,9 @@ type framing interface {
 	// drain removes from the inbox what cannot belong to a request that is not sent yet. An error means the stream is out of
 	// step and must be closed.
 	drain(in *inbox) error
+	// ready waits until a request may be sent on a stream that is open and drained, and leaves the stream with the deadline of
+	// the answer.
+	ready(ctx context.Context, in *inbox, request []byte, t *turn) error
 	// receive waits for the answer to a request and skips what belongs to others. The frame is valid until the next call.
 	receive(in *inbox, request []byte, t tolerance) ([]byte, error)
 }
@@ -108,6 +114,9 @@ func (m *mbap) drain(in *inbox) error {
 	return nil
 }
 
+// ready has nothing to wait for: answers name their request.
+func (m *mbap) ready(context.Context, *inbox, []byte, *turn) error { return nil }
+
 func (m *mbap) receive(in *inbox, request []byte, t tolerance) ([]byte, error) {
 	want := binary.BigEndian.Uint16(request)
 	stranger, strange := uint16(0), false
@@ -117,6 +126,9 @@ func (m *mbap) receive(in *inbox, request []byte, t tolerance) ([]byte, error) {
 			return nil, m.unanswered(in, want, stranger, strange, err)
 		}
 		got := binary.BigEndian.Uint16(frame)
+		if t.swapped {
+			got = got<<8 | got>>8
+		}
 		if got == want || got == 0 && t.tidZero {
 			return frame, in.checkOwed(frame)
 		}
@@ -152,7 +164,7 @@ func foreignText(got, want uint16) string {
 	case got == 0:
 		return text + " (0); if it always does, allow it with the quirk tid_zero"
 	case got == want<<8|want>>8:
-		return text + " (the bytes of the number are swapped)"
+		return text + " (the bytes of the number are swapped); if it always does so, allow it with the quirk tid_swapped"
 	default:
 		return text
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -18,6 +19,13 @@ type linkSettings struct {
 	timeout        time.Duration
 	connectTimeout time.Duration
 	idleClose      time.Duration
+
+	port       string // path of a serial device
+	baud       int
+	parity     parity
+	stopBits   int
+	rs485      *rs485 // nil: the adapter turns the line around itself
+	turnaround time.Duration
 }
 
 func parseLink(link hal.LinkSpec) (linkSettings, document.Problems) {
@@ -28,10 +36,7 @@ func parseLink(link hal.LinkSpec) (linkSettings, document.Problems) {
 		return linkSettings{}, ps
 	}
 	m := document.NewMap(link.Options, &ps)
-	s := linkSettings{
-		timeout:   duration(m, &ps, "timeout", time.Second, time.Millisecond),
-		idleClose: duration(m, &ps, "idle_close", time.Minute, 0),
-	}
+	s := linkSettings{timeout: duration(m, &ps, "timeout", time.Second, time.Millisecond)}
 	t.read(m, &ps, &s)
 	m.Done()
 	return s, ps
@@ -106,6 +111,7 @@ func parseDevice(spec hal.DeviceSpec, timeout time.Duration) (settings, document
 func parseQuirks(m *document.Map, s *settings, ps *document.Problems) {
 	s.writeFC, s.coilFC = fcWriteSingleRegister, fcWriteSingleCoil
 	s.maxRegisters, s.maxBits, s.maxGap = maxReadRegisters, maxReadBits, 16
+	s.busyRetries, s.busyWait = 2, 50*time.Millisecond
 	if m == nil {
 		return
 	}
@@ -114,8 +120,11 @@ func parseQuirks(m *document.Map, s *settings, ps *document.Problems) {
 	s.maxRegisters = number(m, ps, "max_registers", s.maxRegisters, 1, maxReadRegisters)
 	s.maxBits = number(m, ps, "max_bits", s.maxBits, 1, maxReadBits)
 	s.maxGap = number(m, ps, "max_gap", s.maxGap, 0, maxReadRegisters)
-	s.writeFC = either(m, ps, "write_fc", s.writeFC, fcWriteMultipleRegisters)
-	s.coilFC = either(m, ps, "write_coil_fc", s.coilFC, fcWriteMultipleCoils)
+	s.writeFC = oneOf(m, ps, "write_fc", fcWriteSingleRegister, fcWriteMultipleRegisters, fcReadWriteRegisters)
+	s.coilFC = oneOf(m, ps, "write_coil_fc", fcWriteSingleCoil, fcWriteMultipleCoils)
+	s.busyRetries = number(m, ps, "busy_retries", s.busyRetries, 0, 10)
+	s.busyWait = duration(m, ps, "busy_wait", s.busyWait, time.Millisecond)
+	parseBlocks(m, s, ps)
 	s.closeAfter = m.Bool("close_after")
 	s.onePerRequest = m.Bool("one_per_request")
 	s.coilsFromZero = m.Bool("coils_from_zero")
@@ -123,17 +132,48 @@ func parseQuirks(m *document.Map, s *settings, ps *document.Problems) {
 	s.tolerance = tolerance{
 		anyUnit: dangerous(m, ps, "any_unit", "an answer of another unit is taken for this one's"),
 		tidZero: dangerous(m, ps, "tid_zero", "a late answer cannot be told from the right one by its transaction number"),
+		swapped: m.Bool("tid_swapped"),
+		echo:    m.Bool("echo"),
 		longer:  dangerous(m, ps, "longer_reply", "an answer of the wrong length is taken for a right one"),
 	}
 	m.Done()
 }
 
-// either reads a function code that is one of two.
-func either(m *document.Map, ps *document.Problems, key string, usual, other byte) byte {
-	fc := byte(number(m, ps, key, int(usual), 1, 16))
-	if fc != usual && fc != other {
-		m.Report(key, document.RuleValue, fmt.Sprintf("write %d or %d", usual, other), "%s %d is no function that writes it", key, fc)
-		return usual
+// parseBlocks reads the sizes in which a device gives its bits (block) and registers (register_block).
+func parseBlocks(m *document.Map, s *settings, ps *document.Problems) {
+	s.bitBlock = readAlignment(m, ps, "block", maxReadBits)
+	s.registerBlock = readAlignment(m, ps, "register_block", maxReadRegisters)
+	for _, other := range []string{"coils_from_zero", "max_bits"} {
+		if s.bitBlock.size > 0 && m.Has(other) {
+			m.Report(other, document.RuleValue, "leave one of them out", "%s and block cannot both say how bits are read", other)
+		}
+	}
+	if s.registerBlock.size > 0 && m.Has("max_registers") {
+		m.Report("max_registers", document.RuleValue, "leave one of them out", "max_registers and register_block cannot both say how registers are read")
+	}
+}
+
+// readAlignment reads block: 8 or block: {size: 8, start: 0}.
+func readAlignment(m *document.Map, ps *document.Problems, key string, largest int) alignment {
+	if m.Has(key) && m.Node(key).Kind() != document.Mapping {
+		return alignment{size: number(m, ps, key, 0, 1, largest)}
+	}
+	sub := m.Map(key)
+	if sub == nil {
+		return alignment{}
+	}
+	sub.Required("size")
+	g := alignment{size: number(sub, ps, "size", 0, 1, largest), start: number(sub, ps, "start", 0, 0, 65535)}
+	sub.Done()
+	return g
+}
+
+// oneOf reads a function code; the first is the usual one.
+func oneOf(m *document.Map, ps *document.Problems, key string, allowed ...byte) byte {
+	fc := byte(number(m, ps, key, int(allowed[0]), 1, 127))
+	if !slices.Contains(allowed, fc) {
+		m.Report(key, document.RuleValue, fmt.Sprintf("write one of %d", allowed), "%s %d is no function that writes it", key, fc)
+		return allowed[0]
 	}
 	return fc
 }

@@ -18,16 +18,17 @@ const (
 	fcWriteMultipleCoils     = 0x0F
 	fcWriteMultipleRegisters = 0x10
 	fcMaskWriteRegister      = 0x16
+	fcReadWriteRegisters     = 0x17
+	fcEncapsulated           = 0x2B
 
 	exceptionFlag = 0x80
 )
 
-// The largest sizes (same specification, sections 4.1, 6.1, 6.3, 6.12).
+// The largest sizes (same specification, sections 4.1, 6.1, 6.3).
 const (
-	maxPDU            = 253
-	maxReadRegisters  = 125
-	maxReadBits       = 2000
-	maxWriteRegisters = 123
+	maxPDU           = 253
+	maxReadRegisters = 125
+	maxReadBits      = 2000
 )
 
 // functionName is the specification's name of a function.
@@ -51,6 +52,8 @@ func functionName(fc byte) string {
 		return "write_multiple_registers"
 	case fcMaskWriteRegister:
 		return "mask_write_register"
+	case fcReadWriteRegisters:
+		return "read_write_multiple_registers"
 	default:
 		return "function"
 	}
@@ -121,6 +124,14 @@ func protocolf(format string, args ...any) error {
 	return &protocolError{text: fmt.Sprintf(format, args...)}
 }
 
+// crcError is an answer that was damaged on the way.
+type crcError struct {
+	text string
+	late bool // as in protocolError
+}
+
+func (e *crcError) Error() string { return e.text }
+
 // verifyPDU holds a reply against its request: the function, every length and every echoed field must be what the request makes
 // them. An exception of the request's own function passes; the caller reads it. With longer, a read reply may carry more
 // registers than asked.
@@ -140,7 +151,15 @@ func verifyPDU(request, reply []byte, longer bool) error {
 	}
 	switch fc {
 	case fcReadCoils, fcReadDiscreteInputs, fcReadHoldingRegisters, fcReadInputRegisters:
+		if len(request) != 5 {
+			return protocolf("the read request has %d bytes instead of 5", len(request))
+		}
 		return verifyRead(request, reply, longer)
+	case fcReadWriteRegisters:
+		if len(request) < 10 {
+			return protocolf("the request has %d bytes instead of at least 10", len(request))
+		}
+		return verifyRead(request, reply, false)
 	case fcWriteSingleCoil, fcWriteSingleRegister, fcMaskWriteRegister:
 		return verifyEcho(request, reply)
 	case fcWriteMultipleCoils, fcWriteMultipleRegisters:
@@ -154,9 +173,6 @@ func verifyPDU(request, reply []byte, longer bool) error {
 }
 
 func verifyRead(request, reply []byte, longer bool) error {
-	if len(request) != 5 {
-		return protocolf("the read request has %d bytes instead of 5", len(request))
-	}
 	if len(reply) < 2 {
 		return protocolf("the answer has %d byte and no byte count", len(reply))
 	}

@@ -18,24 +18,42 @@ type cut struct {
 	at    int // the first address behind the cut
 }
 
-// block is one read request: the span [from, to) of a table, and the addresses it serves as indexes into the batch, sorted by start.
-type block struct {
+// atom is what has to come in one request: the span [from, to) of one address with its scale register, or of the group it belongs
+// to. items are indexes into the batch.
+type atom struct {
 	table    table
 	from, to int
 	items    []int
 }
 
-// plan merges a batch into few requests. No address is split, no limit exceeded, no known cut crossed; blocks that stayed
-// unanswered before come last, so that they cannot cost the others their turn.
+// block is one read request: the span [from, to) of a table, and the atoms it serves, sorted by from.
+type block struct {
+	table    table
+	from, to int
+	atoms    []atom
+}
+
+// items are the addresses the block serves, as indexes into the batch.
+func (b block) items() []int {
+	var all []int
+	for _, a := range b.atoms {
+		all = append(all, a.items...)
+	}
+	return all
+}
+
+func (b block) key() cut { return cut{b.table, b.from} }
+
+// plan merges a batch into few requests. No atom is split, no limit exceeded but by a single atom, no known cut crossed; blocks that
+// stayed unanswered before come last, so that they cannot cost the others their turn.
 func (d *device) plan(batch []*address, now time.Time) []block {
 	var blocks []block
-	for _, i := range sorted(batch) {
-		a := batch[i]
+	for _, a := range atoms(batch) {
 		if last := len(blocks) - 1; last >= 0 && d.fits(blocks[last], a, now) {
-			blocks[last].add(i, a)
+			blocks[last].add(a)
 			continue
 		}
-		blocks = append(blocks, d.blockOf(i, a))
+		blocks = append(blocks, d.blockOf(a))
 	}
 	slices.SortStableFunc(blocks, func(x, y block) int {
 		return d.mutes[x.key()].Compare(d.mutes[y.key()])
@@ -43,40 +61,66 @@ func (d *device) plan(batch []*address, now time.Time) []block {
 	return blocks
 }
 
-func sorted(batch []*address) []int {
-	order := make([]int, 0, len(batch))
+// atoms are the atoms of a batch, sorted by place.
+func atoms(batch []*address) []atom {
+	all := make([]atom, 0, len(batch))
+	groups := map[groupKey]int{}
 	for i, a := range batch {
-		if a != nil {
-			order = append(order, i)
+		if a == nil {
+			continue
 		}
+		from, to := a.span()
+		if a.group != "" {
+			key := groupKey{a.table, a.group}
+			if at, known := groups[key]; known {
+				all[at].join(i, from, to)
+				continue
+			}
+			groups[key] = len(all)
+		}
+		all = append(all, atom{table: a.table, from: from, to: to, items: []int{i}})
 	}
-	slices.SortStableFunc(order, func(x, y int) int {
-		a, b := batch[x], batch[y]
-		return cmp.Or(cmp.Compare(a.table, b.table), cmp.Compare(a.start, b.start), cmp.Compare(a.count, b.count))
+	slices.SortStableFunc(all, func(x, y atom) int {
+		return cmp.Or(cmp.Compare(x.table, y.table), cmp.Compare(x.from, y.from), cmp.Compare(x.to, y.to))
 	})
-	return order
+	return all
 }
 
-func (d *device) blockOf(i int, a *address) block {
-	return block{table: a.table, from: d.first(a.table, a.start), to: a.start + a.count, items: []int{i}}
+type groupKey struct {
+	table table
+	name  string
 }
 
-func (b *block) add(i int, a *address) {
-	b.to = max(b.to, a.start+a.count)
-	b.items = append(b.items, i)
+func (a *atom) join(item, from, to int) {
+	a.from, a.to = min(a.from, from), max(a.to, to)
+	a.items = append(a.items, item)
 }
 
-func (b *block) key() cut { return cut{b.table, b.from} }
+func (d *device) blockOf(a atom) block {
+	b := block{table: a.table, from: d.first(a.table, a.from), to: a.to, atoms: []atom{a}}
+	if whole := d.whole(a.table); whole.size > 0 {
+		b.to = max(b.to, b.from+whole.size)
+	}
+	return b
+}
 
-// fits reports whether a, which starts no earlier than the block's addresses, may join it.
-func (d *device) fits(b block, a *address, now time.Time) bool {
-	if a.table != b.table || d.onePerRequest || a.start-b.to > d.gap(a.table) {
+func (b *block) add(a atom) {
+	b.to = max(b.to, a.to)
+	b.atoms = append(b.atoms, a)
+}
+
+// fits reports whether a, which starts no earlier than the block's atoms, may join it.
+func (d *device) fits(b block, a atom, now time.Time) bool {
+	if a.table != b.table || d.onePerRequest {
 		return false
 	}
-	if max(b.to, a.start+a.count)-b.from > d.limit(a.table) {
+	if d.whole(a.table).size > 0 {
+		return a.to <= b.to
+	}
+	if a.from-b.to > d.gap(a.table) || max(b.to, a.to)-b.from > d.limit(a.table) {
 		return false
 	}
-	return !d.severed(a.table, max(min(b.to, a.start), b.from+1), a.start, now)
+	return !d.severed(a.table, max(min(b.to, a.from), b.from+1), a.from, now)
 }
 
 // severed reports whether a cut is known between from and to, both included.
@@ -92,53 +136,52 @@ func (d *device) severed(t table, from, to int, now time.Time) bool {
 	return false
 }
 
-// parts divides a block that the device refused: at every gap, else in the middle, else into its single addresses. nil when there
-// is nothing to divide.
-func (d *device) parts(b block, batch []*address) []block {
-	if d.first(b.table, b.from+1) == 0 { // every read starts at 0: only the ends differ
-		return d.singles(b, batch)
+// parts divides a block that the device refused: at every gap, else in the middle, else into its single atoms. nil when there is
+// nothing to divide.
+func (d *device) parts(b block) []block {
+	if d.first(b.table, b.from+1) <= b.from { // every read of it starts at the same place: only the ends may differ
+		return d.singles(b)
 	}
-	gaps, joints := b.seams(batch)
+	gaps, joints := b.seams()
 	switch {
 	case len(gaps) > 0:
-		return d.divide(b, batch, gaps)
+		return d.divide(b, gaps)
 	case len(joints) > 0:
 		middle := slices.MinFunc(joints, func(x, y int) int { return cmp.Compare(off(x, b), off(y, b)) })
-		return d.divide(b, batch, []int{middle})
+		return d.divide(b, []int{middle})
 	default:
-		return d.singles(b, batch)
+		return d.singles(b)
 	}
 }
 
-// off is how far a seam, an index into the block's items, lies from the middle.
+// off is how far a seam, an index into the block's atoms, lies from the middle.
 func off(seam int, b block) int {
-	return max(2*seam-len(b.items), len(b.items)-2*seam)
+	return max(2*seam-len(b.atoms), len(b.atoms)-2*seam)
 }
 
-// seams are the indexes into the block's items before which it can be divided: behind a gap, and where two addresses touch.
-func (b block) seams(batch []*address) (gaps, joints []int) {
+// seams are the indexes into the block's atoms before which it can be divided: behind a gap, and where two atoms touch.
+func (b block) seams() (gaps, joints []int) {
 	end := b.from
-	for k, i := range b.items {
-		a := batch[i]
+	for k, a := range b.atoms {
 		switch {
 		case k == 0:
-		case a.start > end:
+		case a.from > end:
 			gaps = append(gaps, k)
-		case a.start == end:
+		case a.from == end:
 			joints = append(joints, k)
 		}
-		end = max(end, a.start+a.count)
+		end = max(end, a.to)
 	}
 	return gaps, joints
 }
 
-func (d *device) divide(b block, batch []*address, seams []int) []block {
+func (d *device) divide(b block, seams []int) []block {
 	var out []block
 	from := 0
-	for _, to := range append(seams, len(b.items)) {
-		part := d.blockOf(b.items[from], batch[b.items[from]])
-		for _, i := range b.items[from+1 : to] {
-			part.add(i, batch[i])
+	for _, to := range append(seams, len(b.atoms)) {
+		part := d.blockOf(b.atoms[from])
+		for _, a := range b.atoms[from+1 : to] {
+			part.add(a)
 		}
 		out = append(out, part)
 		from = to
@@ -147,12 +190,12 @@ func (d *device) divide(b block, batch []*address, seams []int) []block {
 }
 
 // singles is one block for each distinct span.
-func (d *device) singles(b block, batch []*address) []block {
+func (d *device) singles(b block) []block {
 	var out []block
-	for _, i := range b.items {
-		one := d.blockOf(i, batch[i])
+	for _, a := range b.atoms {
+		one := d.blockOf(a)
 		if n := len(out); n > 0 && out[n-1].from == one.from && out[n-1].to == one.to {
-			out[n-1].items = append(out[n-1].items, i)
+			out[n-1].add(a)
 			continue
 		}
 		out = append(out, one)

@@ -281,14 +281,14 @@ func FuzzPlan(f *testing.F) {
 			if b.to-b.from > d.limit(b.table) {
 				t.Fatalf("block %+v is beyond the limit %d", b, d.limit(b.table))
 			}
-			for _, i := range b.items {
+			for _, i := range b.items() {
 				served[i]++
 				if a := batch[i]; a.table != b.table || a.start < b.from || a.start+a.count > b.to {
 					t.Fatalf("%+v is not in its block %+v", a, b)
 				}
 			}
-			for _, p := range d.parts(b, batch) {
-				if len(p.items) >= len(b.items) {
+			for _, p := range d.parts(b) {
+				if len(p.items()) >= len(b.items()) {
 					t.Fatalf("part %+v of %+v is no smaller", p, b)
 				}
 			}

@@ -2,6 +2,7 @@ package modbus
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -73,13 +74,18 @@ func (r *reading) try(b block) (refused *wireError, t turn) {
 		r.fail(b, &wireError{r.silent.kind, fmt.Errorf("not asked, because an earlier request of this read failed: %w", r.silent.err)}, turn{started: time.Now()})
 		return nil, turn{}
 	}
+	if limit := r.dev.limit(b.table); b.to-b.from > limit {
+		r.fail(b, &wireError{hal.BadAddress, fmt.Errorf("what has to be read in one request reaches from %d to %d, the device gives %d at once",
+			b.from, b.to-1, limit)}, turn{started: time.Now()})
+		return nil, turn{}
+	}
 	data, t, err := r.c.again(r.ctx, r.dev, b.request())
 	if err == nil {
 		delete(r.dev.mutes, b.key())
 		r.fill(b, data, t)
 		return nil, t
 	}
-	if divisible(err) && len(b.items) > 1 {
+	if divisible(err) && len(b.atoms) > 1 {
 		return err, t
 	}
 	switch err.kind {
@@ -110,7 +116,7 @@ func (r *reading) divide(b block, refused *wireError, t turn) {
 		borders = seams
 	}
 	keep := refusedAll
-	if slices.ContainsFunc(b.items, func(i int) bool { return r.samples[i].Err == nil }) {
+	if slices.ContainsFunc(b.items(), func(i int) bool { return r.samples[i].Err == nil }) {
 		keep = relearn
 	}
 	r.dev.learn(b.table, borders, time.Now(), keep)
@@ -118,14 +124,14 @@ func (r *reading) divide(b block, refused *wireError, t turn) {
 
 // pieces gathers where parts begin, and the borders of the addresses that the device refuses.
 func (r *reading) pieces(b block, refused *wireError, t turn, seams, borders *[]int) {
-	parts := r.dev.parts(b, r.batch)
+	parts := r.dev.parts(b)
 	if parts == nil {
-		*borders = append(*borders, r.batch[b.items[0]].start, b.to)
+		*borders = append(*borders, b.atoms[0].from, b.to)
 		r.fail(b, refused, t)
 		return
 	}
 	for k, p := range parts {
-		first := r.batch[p.items[0]].start
+		first := p.atoms[0].from
 		if k > 0 {
 			*seams = append(*seams, first)
 		}
@@ -133,7 +139,7 @@ func (r *reading) pieces(b block, refused *wireError, t turn, seams, borders *[]
 		switch {
 		case refused != nil:
 			r.pieces(p, refused, t, seams, borders)
-		case len(p.items) == 1 && refusedAlone(r.samples[p.items[0]]):
+		case len(p.atoms) == 1 && refusedAlone(r.samples[p.atoms[0].items[0]]):
 			*borders = append(*borders, first, p.to)
 		}
 	}
@@ -145,7 +151,7 @@ func refusedAlone(s hal.Sample) bool {
 }
 
 func (r *reading) fail(b block, err *wireError, t turn) {
-	for _, i := range b.items {
+	for _, i := range b.items() {
 		r.samples[i] = hal.FailedSample(r.failure(r.batch[i], err, t.maySent), t.started)
 	}
 }
@@ -164,7 +170,7 @@ func halError(err *wireError, maySent bool, device, op string) *hal.Error {
 }
 
 func (r *reading) fill(b block, data []byte, t turn) {
-	for _, i := range b.items {
+	for _, i := range b.items() {
 		a := r.batch[i]
 		r.samples[i] = a.sample(a.pick(b, data))
 		r.samples[i].Started, r.samples[i].At = t.started, t.ended
@@ -177,11 +183,38 @@ func (a *address) pick(b block, data []byte) []byte {
 	if a.table.bits() {
 		return []byte{data[at/8] >> (at % 8) & 1}
 	}
-	return a.canonical(data[2*at : 2*(at+a.count)])
+	raw := a.canonical(data[2*at : 2*(at+a.count)])
+	if !a.scaled {
+		return raw
+	}
+	at = a.scale - b.from
+	return append(raw, data[2*at:2*at+2]...)
 }
 
-// sample reads a canonical raw value.
+// sample reads a canonical raw value. That of a scaled address is followed by its scale register.
 func (a *address) sample(raw []byte) hal.Sample {
+	if !a.scaled {
+		return a.unscaled(raw)
+	}
+	s := a.unscaled(raw[:a.size])
+	s.Raw = raw
+	if s.Quality != physical.Good {
+		return s
+	}
+	exponent := int16(binary.BigEndian.Uint16(raw[a.size:]))
+	if exponent < -maxExponent || exponent > maxExponent {
+		return hal.Sample{Raw: raw, Quality: physical.Bad, Cause: physical.CauseInvalid,
+			Detail: fmt.Sprintf("the scale register %d holds %d, which is no power of ten from -%d to %d", a.scale, exponent, maxExponent, maxExponent)}
+	}
+	n, _ := s.Value.Number()
+	s.Value = physical.NumberOf(n.Shift(int32(exponent)))
+	return s
+}
+
+// maxExponent bounds a scale register (SunSpec Information Model Specification, sunssf: -10 to 10; 0x8000 means none).
+const maxExponent = 10
+
+func (a *address) unscaled(raw []byte) hal.Sample {
 	for _, marker := range a.invalid {
 		if string(marker) == string(raw) {
 			return hal.Sample{Raw: raw, Quality: physical.Bad, Cause: physical.CauseInvalid,

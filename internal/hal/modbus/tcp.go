@@ -14,6 +14,7 @@ type dialer func(ctx context.Context) (stream, error)
 // readTCP reads what a link over TCP needs: endpoint (host or host:port, port 502 by default) and connect_timeout.
 func readTCP(m *document.Map, ps *document.Problems, s *linkSettings) {
 	m.Required("endpoint")
+	s.idleClose = duration(m, ps, "idle_close", time.Minute, 0)
 	s.connectTimeout = duration(m, ps, "connect_timeout", 3*time.Second, time.Millisecond)
 	text := m.String("endpoint")
 	if text == "" {
@@ -26,14 +27,17 @@ func readTCP(m *document.Map, ps *document.Problems, s *linkSettings) {
 	s.endpoint = endpoint
 }
 
-func openTCP(s linkSettings) (dialer, framing) {
+func openTCP(s linkSettings, c *channel) {
+	c.dial, c.framing = dialTCP(s), &mbap{}
+}
+
+func dialTCP(s linkSettings) dialer {
 	d := net.Dialer{Timeout: s.connectTimeout}
-	dial := func(ctx context.Context) (stream, error) {
+	return func(ctx context.Context) (stream, error) {
 		conn, err := d.DialContext(ctx, "tcp", s.endpoint)
 		if err != nil {
 			return nil, err
 		}
 		return conn, nil
 	}
-	return dial, &mbap{}
 }

@@ -59,14 +59,14 @@ type request func(goburrow.Client) ([]byte, error)
 // send sends one request one time. The data is valid until the next request.
 func (c *conn) send(ctx context.Context, dev *device, t turn, do request) ([]byte, turn, *wireError) {
 	x := &transaction{ctx: ctx, ch: c.ch, unit: dev.unit, turn: t}
-	if wait := dev.minGap - time.Since(dev.last); wait > 0 {
+	if wait := dev.minGap - time.Since(c.last); wait > 0 {
 		if err := pause(ctx, wait); err != nil {
 			x.turn.started = time.Now()
 			return nil, x.turn, &wireError{hal.Timeout, err}
 		}
 	}
 	data, err := do(goburrow.NewClient2(x, x))
-	dev.last = time.Now()
+	c.last = time.Now()
 	if err == nil {
 		return data, x.turn, nil
 	}
@@ -85,7 +85,7 @@ func (c *conn) classify(err error) *wireError {
 	if errors.As(err, &w) {
 		return w
 	}
-	c.ch.drop()
+	c.ch.distrust()
 	return &wireError{hal.Protocol, err}
 }
 
@@ -96,13 +96,22 @@ func (c *conn) once(ctx context.Context, dev *device, do request) ([]byte, turn,
 	return c.send(ctx, dev, t, do)
 }
 
-// again sends a read and, when it met a dead or a confused connection, once more on a fresh one.
+// again sends a read and, when it met a dead or a confused connection, once more on a fresh one. A busy device is asked again a few
+// times, later and later.
 func (c *conn) again(ctx context.Context, dev *device, do request) ([]byte, turn, *wireError) {
 	data, t, err := c.send(ctx, dev, dev.turn(), do)
-	if err == nil || !worthAnother(err, t) || ctx.Err() != nil {
-		return data, t, err
+	if err != nil && worthAnother(err, t) && ctx.Err() == nil {
+		data, t, err = c.send(ctx, dev, dev.turn(), do)
 	}
-	return c.send(ctx, dev, dev.turn(), do)
+	wait := dev.busyWait
+	for range dev.busyRetries {
+		if err == nil || err.kind != hal.BusyDevice || pause(ctx, wait) != nil {
+			break
+		}
+		wait *= 2
+		data, t, err = c.send(ctx, dev, dev.turn(), do)
+	}
+	return data, t, err
 }
 
 func worthAnother(err *wireError, t turn) bool {
@@ -112,6 +121,9 @@ func worthAnother(err *wireError, t turn) bool {
 	case hal.Protocol:
 		var p *protocolError
 		return !errors.As(err.err, &p) || !p.late
+	case hal.CRC:
+		var d *crcError
+		return !errors.As(err.err, &d) || !d.late
 	default:
 		return false
 	}

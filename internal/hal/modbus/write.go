@@ -42,6 +42,9 @@ func (a *address) command(d *device, raw []byte) command {
 		c.value = binary.BigEndian.Uint16(c.data)
 	default:
 		c.fc, c.data = fcWriteMultipleRegisters, a.registers(raw)
+		if d.writeFC == fcReadWriteRegisters {
+			c.fc = fcReadWriteRegisters
+		}
 	}
 	return c
 }
@@ -73,6 +76,8 @@ func (c command) request(client goburrow.Client) ([]byte, error) {
 		return client.WriteMultipleCoils(c.address, c.count, c.data)
 	case fcMaskWriteRegister:
 		return client.MaskWriteRegister(c.address, c.keep, c.value)
+	case fcReadWriteRegisters:
+		return client.ReadWriteMultipleRegisters(c.address, c.count, c.address, c.count, c.data)
 	default:
 		return client.WriteMultipleRegisters(c.address, c.count, c.data)
 	}
@@ -90,22 +95,18 @@ func (c *conn) Write(ctx context.Context, id string, at hal.Address, raw physica
 	}
 	cmd := a.command(dev, value)
 	if cmd.modify {
-		present, _, err := c.again(ctx, dev, a.whole().request())
+		b := dev.blockOf(atom{table: a.table, from: a.start, to: a.start + a.count})
+		present, _, err := c.again(ctx, dev, b.request())
 		if err != nil { // only a read went out
 			return hal.Ack{}, halError(&wireError{err.kind, fmt.Errorf("reading the register first: %w", err.err)}, false, id, op)
 		}
-		cmd = cmd.filled(binary.BigEndian.Uint16(present))
+		cmd = cmd.filled(binary.BigEndian.Uint16(present[2*(a.start-b.from):]))
 	}
 	_, t, failed := c.once(ctx, dev, cmd.request)
 	if failed != nil {
 		return hal.Ack{}, halError(failed, t.maySent, id, op)
 	}
 	return hal.Ack{Raw: value, Started: t.started, At: t.ended}, nil
-}
-
-// whole is the block of the address's registers.
-func (a *address) whole() block {
-	return block{table: a.table, from: a.start, to: a.start + a.count}
 }
 
 // prepare finds the device and makes the canonical raw value. Errors mean that nothing can be sent.
@@ -130,14 +131,24 @@ func (a *address) writable(s settings) error {
 	switch {
 	case !a.table.writable():
 		return fmt.Errorf("a %s can only be read", a.table)
-	case a.count > maxWriteRegisters:
-		return fmt.Errorf("%d registers cannot be written at once, only %d", a.count, maxWriteRegisters)
+	case a.scaled:
+		return fmt.Errorf("what a value means depends on the scale register %d, which the device may change, so it cannot be written", a.scale)
+	case a.count > s.maxWrite():
+		return fmt.Errorf("%d registers cannot be written at once, only %d", a.count, s.maxWrite())
 	case a.part != whole && !s.maskWrite && !a.rmw:
 		return fmt.Errorf("a part of a register is written with function 22 (mask_write: true on the device, if it supports it) or by reading and " +
 			"rewriting the register (rmw: true in at, if nothing else writes the register)")
 	default:
 		return nil
 	}
+}
+
+// maxWrite is the largest number of registers of one write (MODBUS Application Protocol Specification V1.1b3, 6.12, 6.17).
+func (s settings) maxWrite() int {
+	if s.writeFC == fcReadWriteRegisters {
+		return 121
+	}
+	return 123
 }
 
 // Preview implements hal.Previewer: function, unit, place and value, then the frame with transaction number 0. It may be called
@@ -162,7 +173,7 @@ func (c command) describe(unit byte) string {
 		return fmt.Sprintf("FC03 read_holding_registers unit %d address %d, then %sbits %04X set to %04X", unit, c.address, text, ^c.keep, c.value)
 	case c.fc == fcMaskWriteRegister:
 		return text + fmt.Sprintf("and 0x%04X or 0x%04X", c.keep, c.value)
-	case c.fc == fcWriteMultipleRegisters:
+	case c.fc == fcWriteMultipleRegisters || c.fc == fcReadWriteRegisters:
 		var values []string
 		for i := 0; i < len(c.data); i += 2 {
 			values = append(values, fmt.Sprintf("0x%04X", binary.BigEndian.Uint16(c.data[i:])))
@@ -182,6 +193,10 @@ func (c command) pdu() []byte {
 	case fcMaskWriteRegister:
 		pdu = binary.BigEndian.AppendUint16(pdu, c.keep)
 		return binary.BigEndian.AppendUint16(pdu, c.value)
+	case fcReadWriteRegisters:
+		pdu = binary.BigEndian.AppendUint16(pdu, c.count)
+		pdu = binary.BigEndian.AppendUint16(pdu, c.address)
+		fallthrough
 	case fcWriteMultipleCoils, fcWriteMultipleRegisters:
 		pdu = binary.BigEndian.AppendUint16(pdu, c.count)
 		return append(append(pdu, byte(len(c.data))), c.data...)

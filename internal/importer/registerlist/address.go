@@ -145,7 +145,7 @@ func (a addressReader) span(first, last string) (w written, err error, ok bool) 
 		return w, nil, false
 	}
 	from, to := w.compare(), end.compare()
-	if to < from && digits.MatchString(last) { // the last digits alone: 40010-11
+	if to < from && from >= 100 && digits.MatchString(last) { // the last digits alone: 40010-11
 		scale := 1
 		for range last {
 			scale *= 10

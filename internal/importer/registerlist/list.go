@@ -1,6 +1,10 @@
 package registerlist
 
-import "capd/internal/document"
+import (
+	"fmt"
+
+	"capd/internal/document"
+)
 
 // Base says what the numbers of a list count from.
 type Base string
@@ -65,9 +69,10 @@ type Point struct {
 	Access  string // as written
 	Notes   []string
 	Table   string // coil, discrete_input, input_register or holding_register
+	Default bool   // the list does not name the table, so the one of the options was taken
 	Written string // the address as written
 	Address int    // zero-based
-	Count   int    // registers it takes; 1 in a bit table or when the type is unknown
+	Count   int    // registers it takes; 1 in a bit table, and when the type is unknown
 	Bit     int    // of a register, -1 when it is none
 	Byte    string // "high" or "low" half of the register; "" for the whole
 	Length  int    // bytes of a string, 0 when unknown or no string
@@ -78,7 +83,19 @@ type Point struct {
 func (p *Point) bits() bool { return p.Table == coil || p.Table == discreteInput }
 
 // wide reports whether the point needs a byte order.
-func (p *Point) wide() bool { return !p.bits() && p.Bit < 0 && p.Type != "string" && p.Count > 1 }
+func (p *Point) wide() bool {
+	return !p.bits() && p.Bit < 0 && p.Type != "" && p.Type != "string" && p.Count > 1
+}
+
+// maxNotes is how many notes a point keeps.
+const maxNotes = 8
+
+// note adds what an engineer has to know of the point.
+func (p *Point) note(format string, args ...any) {
+	if len(p.Notes) < maxNotes {
+		p.Notes = append(p.Notes, fmt.Sprintf(format, args...))
+	}
+}
 
 // The tables, as the inventory names them.
 const (

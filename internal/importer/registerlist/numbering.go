@@ -14,6 +14,7 @@ type evidence struct {
 	smallest                          int // of plain and named numbers
 	against                           int // line that shows that five digits are a plain number
 	reason                            string
+	doubted, doubt                    int // rows with five digits and a table that contradicts them, and the first line
 	odd, even                         int // values of several registers that begin at odd and at even numbers
 }
 
@@ -79,19 +80,24 @@ func (e *evidence) numbers(c candidate) {
 	}
 }
 
-// contradict looks for a row that could not stand in a list whose five-digit numbers name tables.
+// contradict looks for rows that could not stand in a list whose five-digit numbers name tables. Rows that name another table than
+// their number does may be slips, as long as they are few.
 func (e *evidence) contradict(c candidate) {
+	w := c.w
+	if w.form == formFive && c.table != "" && c.table != w.table {
+		e.doubted++
+		note(&e.doubt, c.line, true)
+	}
 	if e.against != 0 || e.five == 0 {
 		return
 	}
-	w := c.w
 	switch {
 	case w.form == formFive && w.number == 0:
 		e.against, e.reason = c.line, fmt.Sprintf("%d would be the register before the first", w.whole)
-	case w.form == formFive && c.table != "" && c.table != w.table:
-		e.against, e.reason = c.line, fmt.Sprintf("%d is a %s by its row, not a %s", w.whole, c.table, w.table)
+	case w.form == formFive && 10*e.doubted > e.five:
+		e.against, e.reason = e.doubt, "its row names another table than its number would"
 	case w.form == formPlain && w.number > 9999:
-		e.against, e.reason = c.line, fmt.Sprintf("%d cannot be read that way", w.number)
+		e.against, e.reason = c.line, fmt.Sprintf("%d does not name one", w.number)
 	case w.form == formPlain && c.table != "" && c.table != coil:
 		e.against, e.reason = c.line, fmt.Sprintf("%d is a %s and has no digit for its table", w.number, c.table)
 	}
@@ -122,7 +128,7 @@ func decide(e evidence, stated Base, forced Base) Numbering {
 	case e.zero != 0:
 		return Numbering{Base: Zero, Certain: true, Why: fmt.Sprintf("line %d has the number 0", e.zero)}
 	case e.against != 0:
-		return Numbering{Base: Zero, Why: fmt.Sprintf("numbers such as 40001 are taken as they are, because %s (line %d)", e.reason, e.against)}
+		return Numbering{Base: Zero, Why: fmt.Sprintf("numbers of five digits do not name tables here: see line %d, where %s", e.against, e.reason)}
 	case e.six+e.x > 0 && e.sixRound+e.xRound == 0:
 		return Numbering{Base: One, Why: "the numbers with a digit for their table count from 1, and the others are taken to do the same"}
 	case e.fixed > 0:
@@ -212,9 +218,9 @@ func (n Numbering) explain(e evidence) string {
 		add(e.five, "40001 is holding_register 0")
 		add(e.plain, "1 is coil 0 where the row names no other table")
 	case One:
-		add(e.plain+e.five, "number 1 is address 0")
+		add(e.plain+e.five, "a plain number is one above the address (1 is address 0)")
 	case Zero:
-		add(e.plain+e.five, "number 1 is address 1")
+		add(e.plain+e.five, "a plain number is the address itself")
 	}
 	add(e.six, fmt.Sprintf("400001 is holding_register %d", 1-n.digitFirst(e.sixRound)))
 	add(e.x, fmt.Sprintf("4x0001 is holding_register %d", 1-n.digitFirst(e.xRound)))
@@ -222,6 +228,9 @@ func (n Numbering) explain(e evidence) string {
 		add(e.named, "HR1 is holding_register 1")
 	} else {
 		add(e.named, "HR1 is holding_register 0")
+	}
+	if e.x > 0 { // 0x0001 is a coil then
+		e.fixed -= e.zeroX
 	}
 	add(e.fixed, "hexadecimal and %MW numbers are addresses as they are")
 	return strings.Join(parts, ", ")

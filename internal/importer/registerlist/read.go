@@ -47,8 +47,9 @@ type draftPoint struct {
 	Point
 	typ       valueType
 	typeText  string
-	registers int // that the row gives, 0 when it gives none
-	own       string
+	registers int    // that the row gives, 0 when it gives none
+	own       string // table that the row names besides its address
+	section   bool   // own comes from a title above
 	at        cell
 	typeAt    cell
 }
@@ -218,4 +219,6 @@ func (r *reader) skip(line int, source string, p document.Problem) {
 	r.list.Skipped = append(r.list.Skipped, Skipped{Line: line, Text: source, Why: p.Message})
 }
 
-func clipBytes(text string, most int) string { return strings.ToValidUTF8(text[:min(len(text), most)], "") }
+func clipBytes(text string, most int) string {
+	return strings.ToValidUTF8(text[:min(len(text), most)], "")
+}

@@ -62,7 +62,7 @@ func (r *reader) row(row *row) {
 	r.typ(&d, row, w)
 	r.scale(&d, row)
 	r.access(&d)
-	multiple := !d.typ.loose && d.typ.bits >= 32 && d.typ.kind != kindText || d.registers > 1
+	multiple := d.typ.bits >= 32 && d.typ.kind != kindText || d.registers > 1
 	r.drafts = append(r.drafts, d)
 	r.found = append(r.found, candidate{w: w, table: d.own, line: d.Line, name: d.Tag, multiple: multiple})
 }
@@ -111,7 +111,9 @@ func (r *reader) carried(row *row, c column, last *filled, note func(string, ...
 	return last.text
 }
 
-func (d *draftPoint) note(format string, args ...any) { d.Notes = append(d.Notes, fmt.Sprintf(format, args...)) }
+func (d *draftPoint) note(format string, args ...any) {
+	d.Notes = append(d.Notes, fmt.Sprintf(format, args...))
+}
 
 func (r *reader) unitID(d *draftPoint, row *row, source string) bool {
 	text := r.carried(row, colUnitID, &r.fill.unitID, d.note)
@@ -163,6 +165,7 @@ func (r *reader) ownTable(d *draftPoint, row *row) string {
 		d.Notes = append(d.Notes, noted...)
 		return table
 	}
+	d.section = r.fill.section != ""
 	return r.fill.section
 }
 
@@ -209,7 +212,8 @@ func (r *reader) typ(d *draftPoint, row *row, w written) {
 			r.add(warning(r.atCell(row.cell(r.head.at[colOrder]), colOrder, ruleOrder, "write ABCD (high word first), CDAB (low word first), BADC or DCBA", "%q is no word order", clip(text))))
 		case order != "" && d.Order != "" && order != d.Order:
 			r.add(r.atCell(row.cell(r.head.at[colOrder]), colOrder, ruleOrder, "correct one of them", "the word order %s contradicts the type %q", order, clip(d.typeText)))
-			d.Order, unclear = "", text
+			d.Order, unclear = "", ""
+			d.note("the list names two byte orders")
 		default:
 			d.Order, unclear = order, several
 		}
@@ -252,7 +256,7 @@ var unitWithFactor = regexp.MustCompile(`^[x×*]?\s*(\d+(?:[.,]\d+)?)\s*([^\d\s/
 // scale reads scale, offset and unit. When the factor cannot be read, the value stays raw and has no unit.
 func (r *reader) scale(d *draftPoint, row *row) {
 	d.Unit = strings.Join(strings.Fields(norm.NFKC.String(r.text1(row, colUnit))), " ")
-	s, c, err := r.factor(row)
+	s, c, err := r.factor(d, row)
 	if m := unitWithFactor.FindStringSubmatch(d.Unit); m != nil && c < 0 && err == nil {
 		c = colUnit
 		if s, err = readFactor(m[1], r.mark); err == nil {
@@ -266,7 +270,7 @@ func (r *reader) scale(d *draftPoint, row *row) {
 	}
 	if err != nil {
 		r.add(r.atCell(row.cell(r.head.at[c]), c, ruleScale, "", "%v", err))
-		d.note("the scale could not be read: the value is raw, and its unit (%s) is left out", d.Unit)
+		d.note("the scale could not be read: the value is raw, and its unit (%s) is left out", orNone(d.Unit))
 		d.Unit = ""
 		return
 	}
@@ -285,7 +289,7 @@ func (r *reader) scale(d *draftPoint, row *row) {
 }
 
 // factor reads the first of the columns that give one; the column is -1 when none does.
-func (r *reader) factor(row *row) (s scaling, c column, err error) {
+func (r *reader) factor(d *draftPoint, row *row) (s scaling, c column, err error) {
 	for _, c = range []column{colScale, colDivisor, colGain, colDecimals} {
 		text := r.text1(row, c)
 		if text == "" {
@@ -298,6 +302,9 @@ func (r *reader) factor(row *row) (s scaling, c column, err error) {
 		s, err = readFactor(text, r.mark)
 		if err == nil && (c == colDivisor || c == colGain && !strings.HasPrefix(strings.TrimPrefix(s.factor, "-"), "0")) {
 			s.factor, err = inverse(s.factor)
+		}
+		if c == colGain && err == nil && s.factor != "1" {
+			d.note("gain %s was read as: value = raw x %s", clip(text), s.factor)
 		}
 		return s, c, err
 	}

@@ -55,12 +55,13 @@ func (r *row) cell(column int) cell {
 // rows reads a text row by row.
 type rows struct {
 	text string
-	sep  rune
+	sep  byte
 	at   int
 	line int
 }
 
-func newRows(text string, sep rune) *rows { return &rows{text: text, sep: sep, line: 1} }
+// newRows takes one of the separators ; , tab and |.
+func newRows(text string, sep rune) *rows { return &rows{text: text, sep: byte(sep), line: 1} }
 
 // next reads one row into r; it is false at the end.
 func (s *rows) next(r *row) bool {
@@ -92,19 +93,19 @@ func (s *rows) cell(r *row) bool {
 	}
 	c.text = strings.TrimSpace(strings.ReplaceAll(c.text, "\u00A0", " "))
 	r.cells = append(r.cells, c)
-	if s.at < len(s.text) && strings.HasPrefix(s.text[s.at:], string(s.sep)) {
-		s.at += utf8.RuneLen(s.sep)
+	if s.at < len(s.text) && s.text[s.at] == s.sep {
+		s.at++
 		return true
 	}
 	return false
 }
 
 // cellEnd is the offset of the separator or line break that ends an unquoted cell.
-func (s *rows) cellEnd(from int) int {
-	if end := strings.IndexAny(s.text[from:], string(s.sep)+"\r\n"); end >= 0 {
-		return from + end
+func (s *rows) cellEnd(at int) int {
+	for at < len(s.text) && s.text[at] != s.sep && s.text[at] != '\n' && s.text[at] != '\r' {
+		at++
 	}
-	return len(s.text)
+	return at
 }
 
 func (s *rows) skipLine() {
@@ -162,7 +163,7 @@ func (s *rows) skipBlanks(at int) int {
 
 // ends says whether a cell may end at an offset.
 func (s *rows) ends(at int) bool {
-	return at == len(s.text) || s.text[at] == '\r' || s.text[at] == '\n' || strings.HasPrefix(s.text[at:], string(s.sep))
+	return at == len(s.text) || s.text[at] == '\r' || s.text[at] == '\n' || s.text[at] == s.sep
 }
 
 func lineBreaks(text string) int {

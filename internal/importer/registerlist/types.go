@@ -81,7 +81,7 @@ var (
 	floating  = regexp.MustCompile(`float|real|floating|gleitkomma|fließkomma|fliesskomma|浮点|ieee|实数`)
 	doubling  = regexp.MustCompile(`double|lreal|双精度|\blong real`)
 	dwordlike = regexp.MustCompile(`double ?(word|int)|dword|dint|\blong\b|双字|双整|长整|doppelwort`)
-	texting   = regexp.MustCompile(`string|char|ascii|text|字符|zeichen`)
+	texting   = regexp.MustCompile(`string|char|ascii|text|utf-?8|字符|zeichenkette|(^|[^v] )zeichen`)
 	booling   = regexp.MustCompile(`bool|布尔|开关量`)
 )
 

@@ -56,8 +56,16 @@ func (p *page) answer(a invoke.Answer, now time.Time) {
 	}
 	if t := a.Timings; t != nil {
 		p.blank()
-		p.line(0, "Took %d ms (acting %d ms, verifying %d ms).", t.TotalMS, t.ActedMS, t.VerifyMS)
+		p.line(0, "Took %d ms%s.", t.TotalMS, parts(a.Sent, *t))
 	}
+}
+
+// parts says where the time of a call went that sent something.
+func parts(sent bool, t invoke.Timings) string {
+	if !sent {
+		return ""
+	}
+	return fmt.Sprintf(" (acting %d ms, verifying %d ms)", t.ActedMS, t.VerifyMS)
 }
 
 func (p *page) values(values map[string]invoke.Reading) {

@@ -106,10 +106,9 @@ func toolRow(t localapi.Tool) []string {
 	return []string{t.Name, t.Asset, effect, t.Title}
 }
 
-// Found is the answer to a search, best first.
-func Found(f localapi.Found) string {
+// Found is the answer to a search, best first; explained with the scores and what the policy removed.
+func Found(f localapi.Found, explained bool) string {
 	p := &page{}
-	explained := f.Removed != nil
 	if len(f.Tools) == 0 {
 		p.line(0, "Nothing fits %q. Say it in other words, or see all: capd tools list", f.Query)
 	}

@@ -232,10 +232,10 @@ func TestTools(t *testing.T) {
 	golden(t, "tools_none", show.Tools(nil))
 	found := localapi.Found{Query: "出口阀", Total: 12, Permitted: 9, Tools: []localapi.FoundTool{
 		{Tool: tools()[1], Stage: "pinned"}, {Tool: tools()[0], Score: 7.125, Stage: "ranked", Why: []string{"intents: 出口阀", "name: 阀 ~ valve"}}}}
-	golden(t, "found", show.Found(found))
+	golden(t, "found", show.Found(found, false))
 	found.Removed = map[string]int{"permission pump:write": 2, "scope": 1}
-	golden(t, "found_explained", show.Found(found))
-	golden(t, "found_nothing", show.Found(localapi.Found{Query: "teapot"}))
+	golden(t, "found_explained", show.Found(found, true))
+	golden(t, "found_nothing", show.Found(localapi.Found{Query: "teapot"}, false))
 }
 
 func TestPlant(t *testing.T) {
