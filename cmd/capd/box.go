@@ -15,6 +15,7 @@ import (
 
 	"capd/internal/access"
 	"capd/internal/localapi"
+	"capd/internal/sim"
 )
 
 // box is the demo's capd: a child of this process, so that its end leaves the plant alive.
@@ -41,10 +42,11 @@ type demoReady struct {
 	ViewerToken string `json:"viewer_token"`
 	Socket      string `json:"socket"`
 	Modbus      string `json:"modbus"` // host:port of the plant's gateway, for other Modbus clients
+	Serial      string `json:"serial"` // device of the plant's RTU line, of which capd is the client
 }
 
-func (b *box) ready(modbus string) demoReady {
-	return demoReady{b.url, b.token, b.viewer, b.socket, modbus}
+func (b *box) ready(plant *sim.Plant) demoReady {
+	return demoReady{b.url, b.token, b.viewer, b.socket, plant.ModbusAddr(), plant.SerialPath()}
 }
 
 // startBox starts the daemon and makes the two tokens.

@@ -50,7 +50,7 @@ func demoCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.listen, "listen", "127.0.0.1:7420", "where agents connect; port 0 takes a free one")
-	f.StringVar(&o.readyFile, "ready-file", "", "write mcp_url, token, viewer_token, socket and the plant's modbus address to this file, as JSON, when ready")
+	f.StringVar(&o.readyFile, "ready-file", "", "write mcp_url, token, viewer_token, socket and the plant's modbus and serial addresses to this file, as JSON, when ready")
 	f.Float64Var(&o.speed, "speed", 1, "how much faster than life the plant runs (1 to 20)")
 	f.BoolVar(&o.script, "script", false, "play the tour, print a transcript, exit 0 only if every step is as expected")
 	f.BoolVar(&o.faults, "faults", false, "play the faults, exit 0 only if every answer is the right one")
@@ -75,12 +75,12 @@ func runDemo(ctx context.Context, o demoOptions, out, log io.Writer) (err error)
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	plant, err := sim.Start(ctx, sim.Options{Speed: o.speed, Seed: 1})
+	plant, err := sim.Start(ctx, sim.Options{Speed: o.speed, Seed: 1, Serial: true, Baud: 19200})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, plant.Close()) }()
-	config, err := site.Write(dir, site.Params{Modbus: plant.ModbusAddr(), Listen: o.listen, State: dir + "/state", Run: dir + "/run", Speed: o.speed})
+	config, err := site.Write(dir, site.Params{Modbus: plant.ModbusAddr(), Serial: plant.SerialPath(), Listen: o.listen, State: dir + "/state", Run: dir + "/run", Speed: o.speed})
 	if err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func runDemo(ctx context.Context, o demoOptions, out, log io.Writer) (err error)
 	if o.script || o.faults {
 		return playTour(ctx, tour.NewGuide(plant, box, o.speed), o, out)
 	}
-	return keepDemo(ctx, box, plant.ModbusAddr(), o, out)
+	return keepDemo(ctx, box, plant, o, out)
 }
 
 // tourListen takes a free port unless one was asked for: a tour runs beside a demo.
@@ -147,10 +147,10 @@ func playTour(ctx context.Context, g *tour.Guide, o demoOptions, out io.Writer) 
 	return nil
 }
 
-// keepDemo tells how to connect and waits for the end. modbus is where the plant's gateway listens.
-func keepDemo(ctx context.Context, b *box, modbus string, o demoOptions, out io.Writer) error {
+// keepDemo tells how to connect and waits for the end.
+func keepDemo(ctx context.Context, b *box, plant *sim.Plant, o demoOptions, out io.Writer) error {
 	if o.readyFile != "" {
-		if err := writeReady(o.readyFile, b.ready(modbus)); err != nil {
+		if err := writeReady(o.readyFile, b.ready(plant)); err != nil {
 			return err
 		}
 	}

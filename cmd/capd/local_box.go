@@ -183,7 +183,8 @@ Exit status: 3 when a file is not in force as it is written.`,
 }
 
 // healthCommand is degrade or restore.
-func (l *local) healthCommand(cmd *cobra.Command, mustSay bool, change func(c *localapi.Client, cmd *cobra.Command, tool, reason string) (localapi.ToolHealth, error)) *cobra.Command {
+func (l *local) healthCommand(cmd *cobra.Command, mustSay bool, change func(c *localapi.Client, cmd *cobra.Command, tool,
+	reason string) (localapi.ToolHealth, error)) *cobra.Command {
 	reason := ""
 	cmd.Args = takes(1, 1, "one tool")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

@@ -74,11 +74,13 @@ func TestACallEndsWithTheStatusOfItsVerdict(t *testing.T) {
 	if out := good(t, b, "call", "valve_status"); !strings.HasPrefix(out, "OBSERVED: valve_status") {
 		t.Error(out)
 	}
-	if out := good(t, b, "call", "set_discharge_valve", "opening=60"); !strings.HasPrefix(out, "CONFIRMED at E4: set_discharge_valve") || !strings.Contains(out, "EVIDENCE") {
+	if out := good(t, b, "call", "set_discharge_valve", "opening=60"); !strings.HasPrefix(out,
+		"CONFIRMED at E4: set_discharge_valve") || !strings.Contains(out, "EVIDENCE") {
 		t.Error(out)
 	}
 	out, problem, status := capd(t, b, "call", "set_discharge_valve", "opening=5")
-	if status != exitRefused || !strings.Contains(out, "STEP_TOO_LARGE") || !strings.Contains(out, "Allowed now: 40 to 80") || problem != "the verdict is not_executed" {
+	if status != exitRefused || !strings.Contains(out, "STEP_TOO_LARGE") || !strings.Contains(out,
+		"Allowed now: 40 to 80") || problem != "the verdict is not_executed" {
 		t.Errorf("%d %s\n%s", status, problem, out)
 	}
 	a := documentOf[invoke.Answer](t, b, 0, "call", "set_discharge_valve", "--args", `{"opening": 70}`, "--dry-run")
@@ -90,7 +92,8 @@ func TestACallEndsWithTheStatusOfItsVerdict(t *testing.T) {
 	if a.Verdict != outcome.Refuted {
 		t.Errorf("%+v", a)
 	}
-	if out, _, status := capd(t, b, "explain", a.Invocation); status != exitRefused || !strings.HasPrefix(out, "REFUTED") || !strings.Contains(out, "SAMPLES") {
+	if out, _, status := capd(t, b, "explain", a.Invocation); status != exitRefused || !strings.HasPrefix(out, "REFUTED") || !strings.Contains(out,
+		"SAMPLES") {
 		t.Errorf("%d %s", status, out)
 	}
 	if _, problem, status := capd(t, b, "explain", "x"); status != 1 || !strings.Contains(problem, `no call "x" is known`) {
@@ -120,7 +123,8 @@ func TestReadEndsWellOnlyForGoodQuality(t *testing.T) {
 		t.Error(out)
 	}
 	b.Machine.Break(localtest.Position, "no current on the loop")
-	if out, _, status := capd(t, b, "read", "PS07-FCV-04"); status != exitRefused || !strings.Contains(out, "BAD (wire_error)") || !strings.Contains(out, "no current on the loop") {
+	if out, _, status := capd(t, b, "read", "PS07-FCV-04"); status != exitRefused || !strings.Contains(out, "BAD (wire_error)") || !strings.Contains(out,
+		"no current on the loop") {
 		t.Errorf("%d %s", status, out)
 	}
 	doc := documentOf[localapi.Readings](t, b, exitRefused, "read", "PS07-FCV-04")
@@ -171,17 +175,22 @@ func TestWrongNamesAreAnsweredWithWhatWasMeant(t *testing.T) {
 			t.Errorf("capd %s: %d %s; want %d %s", c.args, status, problem, c.status, c.says)
 		}
 	}
-	if out, _, status := capd(t, b, "call", "set_discharge_valv"); status != exitRefused || !strings.Contains(flat(out), `did you mean "set_discharge_valve"?`) || !strings.Contains(out, "capd tools list") {
+	if out, _, status := capd(t, b, "call", "set_discharge_valv"); status != exitRefused || !strings.Contains(flat(out),
+		`did you mean "set_discharge_valve"?`) || !strings.Contains(out, "capd tools list") {
 		t.Errorf("%d %s", status, out)
 	}
 }
 
 func TestAWrongCommandLineEndsWithTwo(t *testing.T) {
 	for _, args := range [][]string{
-		{"lock", "PS07-FCV-04"}, {"lock", "a", "b", "--reason", "x"}, {"lock", "a", "--reason", " "}, {"unlock"}, {"unlock", "a", "--force", ""}, {"call"}, {"call", "x", "opening"},
-		{"call", "x", "=5"}, {"call", "x", "a=1", "a=2"}, {"call", "x", "a=1", "--args", "{}"}, {"call", "x", "--args", "[1]"}, {"call", "x", "--args", "{"}, {"explain"},
-		{"explain", "a", "--wait", "-1s"}, {"explain", "a", "--wait", "5"}, {"status", "now"}, {"status", "--jsn"}, {"token"}, {"token", "create"}, {"token", "create", "x"},
-		{"token", "create", "x", "--role", "a", "--ttl", "1h", "--no-expiry"}, {"mode", "on", "--reason", "x"}, {"mode", "active"}, {"degrade", "x"}, {"tools", "find"},
+		{"lock", "PS07-FCV-04"}, {"lock", "a", "b", "--reason", "x"}, {"lock", "a", "--reason", " "}, {"unlock"}, {"unlock", "a", "--force", ""}, {"call"},
+		{"call", "x", "opening"},
+		{"call", "x", "=5"}, {"call", "x", "a=1", "a=2"}, {"call", "x", "a=1", "--args", "{}"}, {"call", "x", "--args", "[1]"}, {"call", "x", "--args",
+			"{"}, {"explain"},
+		{"explain", "a", "--wait", "-1s"}, {"explain", "a", "--wait", "5"}, {"status", "now"}, {"status", "--jsn"}, {"token"}, {"token", "create"},
+		{"token", "create", "x"},
+		{"token", "create", "x", "--role", "a", "--ttl", "1h", "--no-expiry"}, {"mode", "on", "--reason", "x"}, {"mode", "active"}, {"degrade", "x"},
+		{"tools", "find"},
 		{"tools", "find", "x", "--limit", "0"}, {"settle"}, {"alarms", "clear"}, {"read"}, {"reload", "x"}, {"assets", "a", "b"},
 	} {
 		_, problem, status := capd(t, nil, args...)
@@ -350,7 +359,8 @@ func TestEveryCommandHasHelpAndAnExample(t *testing.T) {
 func TestEveryListAnswersAsTextAndAsJSON(t *testing.T) {
 	b := localtest.Start(t)
 	b.Machine.Set(localtest.Selector, physical.TextOf("local"))
-	for _, args := range [][]string{{"status"}, {"lock"}, {"mode"}, {"assets"}, {"assets", "PS07-PLC-01"}, {"tools"}, {"tools", "list"}, {"tools", "find", "valve"}, {"alarms"},
+	for _, args := range [][]string{{"status"}, {"lock"}, {"mode"}, {"assets"}, {"assets", "PS07-PLC-01"}, {"tools"}, {"tools", "list"}, {"tools",
+		"find", "valve"}, {"alarms"},
 		{"token", "list"}, {"settle", "PS07-PLC-01"}, {"restore", "set_discharge_valve"}} {
 		if out := good(t, b, args...); strings.TrimSpace(out) == "" {
 			t.Errorf("capd %q says nothing", args)

@@ -49,7 +49,7 @@ func (b *lockedBuffer) String() string {
 
 func plantSite(t testing.TB, listen string) (dir, config string) {
 	t.Helper()
-	plant, err := sim.Start(t.Context(), sim.Options{Speed: 10, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	plant, err := sim.Start(t.Context(), sim.Options{Speed: 10, Serial: true, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func plantSite(t testing.TB, listen string) (dir, config string) {
 		}
 	})
 	dir = shortDir(t)
-	config, err = site.Write(dir, site.Params{Modbus: plant.ModbusAddr(), Listen: listen, State: filepath.Join(dir, "state"), Run: filepath.Join(dir, "run"), Speed: 10})
+	config, err = site.Write(dir, site.Params{Modbus: plant.ModbusAddr(), Serial: plant.SerialPath(), Listen: listen, State: filepath.Join(dir, "state"), Run: filepath.Join(dir, "run"), Speed: 10})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +135,7 @@ func TestADaemonServesBothDoorsAndStopsCleanly(t *testing.T) {
 		t.Errorf("MCP without a token: %s, %v", resp.Status, err)
 	}
 	status, err := localapi.NewClient(d.ready.Socket).Status(t.Context())
-	if err != nil || status.Snapshot.Tools != 14 || len(status.Rejected) != 0 {
+	if err != nil || status.Snapshot.Tools != 17 || len(status.Rejected) != 0 {
 		t.Errorf("status: %v %+v", err, status.Snapshot)
 	}
 	if err := d.stop(); err != nil {
@@ -215,12 +215,12 @@ func TestABadFileIsToldAndTheLastGoodSetGoesOnServing(t *testing.T) {
 	}
 	write(strings.Replace(string(good), "near: opening", "near: opning", 1))
 	await(t, d, "the rejection", func(s localapi.Status) bool {
-		return len(s.Rejected) == 1 && s.Snapshot.Tools == 14 && s.Rejected[0].Problems[0].Line > 0 && strings.Contains(s.Rejected[0].Serving, "last good")
+		return len(s.Rejected) == 1 && s.Snapshot.Tools == 17 && s.Rejected[0].Problems[0].Line > 0 && strings.Contains(s.Rejected[0].Serving, "last good")
 	})
 	write(string(good))
-	await(t, d, "the repair", func(s localapi.Status) bool { return len(s.Rejected) == 0 && s.Snapshot.Tools == 14 })
+	await(t, d, "the repair", func(s localapi.Status) bool { return len(s.Rejected) == 0 && s.Snapshot.Tools == 17 })
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	await(t, d, "the removal", func(s localapi.Status) bool { return s.Snapshot.Tools == 12 })
+	await(t, d, "the removal", func(s localapi.Status) bool { return s.Snapshot.Tools == 15 })
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"capd/internal/inventory"
 	"capd/internal/outcome"
 	"capd/internal/physical"
 	"capd/internal/registry"
@@ -32,7 +31,8 @@ type Write struct {
 	Value physical.Value
 }
 
-// Permit is the second gate: lockout, arm and mode once more, the contract's permits, then the envelope of every point written.
+// Permit is the second gate: lockout, arm and mode once more, the contract's permits, what must prove the act, then the envelope
+// of every point written, in the order of the writes.
 func Permit(f Fresh) *outcome.Refusal {
 	static := Static{Now: f.Now, Action: f.Action, Mode: f.Mode, Lockouts: f.Lockouts, Armed: f.Armed}
 	for _, gate := range []func(Static) *outcome.Refusal{admitMode, admitLockout, admitArm} {
@@ -45,12 +45,57 @@ func Permit(f Fresh) *outcome.Refusal {
 			return r
 		}
 	}
-	for _, w := range f.Values {
+	if r := f.provable(); r != nil {
+		return r
+	}
+	for i, w := range f.Values {
 		if r := f.envelope(w); r != nil {
 			return r
 		}
+		if i+1 < len(f.Values) {
+			f = f.after(w)
+		}
 	}
 	return nil
+}
+
+// provable refuses an act that nothing could prove afterwards, because a device that must is dead now, or because a change has no
+// baseline. What goes to the safe side goes all the same.
+func (f Fresh) provable() *outcome.Refusal {
+	plan := f.Action.Plan
+	if plan == nil || f.Action.ToSafe {
+		return nil
+	}
+	for _, p := range plan.ReadBack {
+		if r := f.living("the proof of "+f.Action.Name, p); r != nil {
+			return r
+		}
+	}
+	for i := range plan.Expect {
+		e := &plan.Expect[i]
+		if e.Level > plan.MinLevel {
+			continue
+		}
+		if r := f.living("the proof of "+f.Action.Name, e.Point); r != nil {
+			return r
+		}
+		if e.Relative() {
+			if _, r := f.usable("a change of "+e.Point.Ref, e.Point, 0); r != nil {
+				return r
+			}
+		}
+	}
+	return nil
+}
+
+// living refuses a point of a device that stands still.
+func (f Fresh) living(what string, p verify.Point) *outcome.Refusal {
+	l, watched := f.Action.Scope.Liveness[p.Device]
+	if !watched || f.Alive[p.Device] {
+		return nil
+	}
+	return outcome.Refuse(outcome.PermitUnknown, fmt.Sprintf("%s cannot be judged: %s stands still (its counter %s has not moved for %s), so %s is not news",
+		what, p.Device, l.Ref, l.Within, p.Ref))
 }
 
 // usable refuses a reading that cannot be judged.
@@ -62,9 +107,8 @@ func (f Fresh) usable(what string, p verify.Point, maxAge time.Duration) (physic
 	if !r.Good() {
 		return r, outcome.Refuse(outcome.PermitUnknown, fmt.Sprintf("%s cannot be judged: %s is %s (%s) %s", what, p.Ref, r.Quality, r.Cause, r.Detail))
 	}
-	if l, watched := f.Action.Scope.Liveness[p.Device]; watched && !f.Alive[p.Device] {
-		return r, outcome.Refuse(outcome.PermitUnknown, fmt.Sprintf("%s cannot be judged: %s stands still (its counter %s has not moved for %s), so %s is not news",
-			what, p.Device, l.Ref, l.Within, p.Ref))
+	if dead := f.living(what, p); dead != nil {
+		return r, dead
 	}
 	if age := r.Age(f.Now); maxAge > 0 && age > maxAge {
 		return r, outcome.Refuse(outcome.PermitUnknown, fmt.Sprintf("%s cannot be judged: %s is %s old and %s is the limit", what, p.Ref, age.Round(time.Millisecond), maxAge))
@@ -109,133 +153,4 @@ func (f Fresh) seen(aliases []string) string {
 		}
 	}
 	return text
-}
-
-// envelope holds a write against the hard limits of its point.
-func (f Fresh) envelope(w Write) *outcome.Refusal {
-	point := w.Step.Point.Point
-	e := point.Envelope
-	if e == nil {
-		return nil
-	}
-	if v, ok := w.Value.Number(); ok {
-		if r := f.span(w, v); r != nil {
-			return r
-		}
-	}
-	if f.Action.ToSafe {
-		return nil
-	}
-	return f.timing(w)
-}
-
-func (f Fresh) span(w Write, v physical.Decimal) *outcome.Refusal {
-	point := w.Step.Point.Point
-	e := point.Envelope
-	if !e.Contains(v) {
-		r := outcome.Refuse(outcome.OutOfRange, fmt.Sprintf("%s %s is outside the envelope of %s: %s", v, point.Unit, point.Ref, limitsText(e.Limits, point.Unit)))
-		if e.Min != nil && e.Max != nil {
-			r.Allowed = &outcome.Span{Low: *e.Min, High: *e.Max}
-		}
-		return r
-	}
-	if f.Action.ToSafe || e.MaxStep == nil && e.MinStep == nil && e.MaxRate == nil {
-		return nil
-	}
-	bases, refusal := f.bases(w)
-	if refusal != nil {
-		return refusal
-	}
-	if e.MaxStep != nil {
-		if r := f.step(w, v, bases); r != nil {
-			return r
-		}
-	}
-	if r := f.minStep(w, v, bases[0]); r != nil {
-		return r
-	}
-	return f.rate(w, v, bases[0])
-}
-
-func limitsText(l inventory.Limits, unit physical.Unit) string {
-	text := ""
-	if l.Min != nil {
-		text = fmt.Sprintf("at least %s %s", l.Min, unit)
-	}
-	if l.Max != nil {
-		if text != "" {
-			text += ", "
-		}
-		text += fmt.Sprintf("at most %s %s", l.Max, unit)
-	}
-	return text
-}
-
-// bases is what a step is measured from: the fresh setpoint, and the fresh feedback where it differs from the setpoint by more
-// than the verification's own tolerance.
-func (f Fresh) bases(w Write) ([]physical.Decimal, *outcome.Refusal) {
-	own := f.Action.Scope.Points[w.Step.Alias]
-	r, refusal := f.usable("the step of "+own.Ref, own, 0)
-	if refusal != nil {
-		return nil, refusal
-	}
-	setpoint, ok := r.Value.Number()
-	if !ok {
-		return nil, outcome.Refuse(outcome.PermitUnknown, fmt.Sprintf("the step of %s cannot be judged: its setpoint reads %s", own.Ref, r.Value))
-	}
-	bases := []physical.Decimal{setpoint}
-	if f.Action.Plan == nil {
-		return bases, nil
-	}
-	for _, e := range f.Action.Plan.Expect {
-		if e.Point.Role != physical.Feedback || e.Point.Unit != own.Unit || e.Kind != "near" {
-			continue
-		}
-		r, refusal := f.usable("the step of "+own.Ref, e.Point, 0)
-		if refusal != nil {
-			return nil, refusal
-		}
-		if v, ok := r.Value.Number(); ok && !physical.Within(v, setpoint, e.Tolerance) {
-			bases = append(bases, v)
-		}
-	}
-	return bases, nil
-}
-
-func (f Fresh) step(w Write, v physical.Decimal, bases []physical.Decimal) *outcome.Refusal {
-	point := w.Step.Point.Point
-	e := point.Envelope
-	low, high := bases[0].Sub(*e.MaxStep), bases[0].Add(*e.MaxStep)
-	for _, b := range bases[1:] {
-		low, high = physical.Greatest(low, b.Sub(*e.MaxStep)), physical.Least(high, b.Add(*e.MaxStep))
-	}
-	if e.Min != nil {
-		low = physical.Greatest(low, *e.Min)
-	}
-	if e.Max != nil {
-		high = physical.Least(high, *e.Max)
-	}
-	if v.GreaterThanOrEqual(low) && v.LessThanOrEqual(high) {
-		return nil
-	}
-	r := outcome.Refuse(outcome.StepTooLarge, fmt.Sprintf("%s %s is a step of %s %s from %s %s, and %s may move at most %s %s at once",
-		v, point.Unit, v.Sub(bases[0]).Abs(), point.Unit, bases[0], point.Unit, point.Ref, e.MaxStep, point.Unit))
-	if low.GreaterThan(high) {
-		r.Next = "setpoint and feedback are too far apart for any step; bring the machine to its setpoint first"
-		return r
-	}
-	r.Allowed = &outcome.Span{Low: low, High: high}
-	r.Next = fmt.Sprintf("ask for %s to %s %s", low, high, point.Unit)
-	return r
-}
-
-func (f Fresh) minStep(w Write, v, setpoint physical.Decimal) *outcome.Refusal {
-	point := w.Step.Point.Point
-	least := point.Envelope.MinStep
-	change := v.Sub(setpoint).Abs()
-	if least == nil || change.IsZero() || change.GreaterThanOrEqual(*least) {
-		return nil
-	}
-	return outcome.Refuse(outcome.OutOfRange, fmt.Sprintf("%s %s is only %s %s from the setpoint %s %s; the smallest move of %s is %s %s",
-		v, point.Unit, change, point.Unit, setpoint, point.Unit, point.Ref, least, point.Unit))
 }

@@ -138,6 +138,9 @@ func parsePoint(a *Asset, name string, n *document.Node, ps *document.Problems) 
 	if p.MaxUnchanged > 0 && (p.Update <= 0 || p.MaxUnchanged < 4*p.Update) {
 		m.Problem("max_unchanged", "max_unchanged %s needs an update period of at most a quarter of it, so that the signal is looked at often enough", p.MaxUnchanged)
 	}
+	if e := p.Envelope; e != nil && p.Access == WriteOnly && (e.MaxStep != nil || e.MinStep != nil || e.MaxRate != nil) {
+		m.Problem("envelope", "max_step, min_step and max_rate are measured from the present value, which a write-only point does not show; remove them or add access: read_write")
+	}
 	if p.Access == WriteOnly && p.Role != physical.Setpoint {
 		m.Problem("access", "a point with role %s must be readable", p.Role)
 	}

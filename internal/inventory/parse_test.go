@@ -104,6 +104,7 @@ func TestEveryMistakeIsReportedAtItsPlace(t *testing.T) {
 		"label twice":           {point(`at: {}, role: status, labels: {0: on, 1: on}`), `x.yaml:8:49: ` + p + `.labels.1: the label "on" already stands for 0; labels must differ`},
 		"code twice":            {point(`at: {}, role: status, labels: {10: on, 0x0A: off}`), `x.yaml:8:50: ` + p + `.labels.0x0A: the code 10 already has the label "on"`},
 		"range":                 {point(`at: {}, role: status, range: {min: 2, max: 1}`), `x.yaml:8:41: ` + p + `.range.min: min 2 is above max 1`},
+		"step from nowhere":     {point(`at: {}, role: setpoint, access: write, envelope: {max_step: 2}`), `x.yaml:8:50: ` + p + `.envelope: max_step, min_step and max_rate are measured from the present value, which a write-only point does not show`},
 		"envelope of a reading": {point(`at: {}, role: status, envelope: {min: 2}`), `x.yaml:8:33: ` + p + `.envelope: an envelope limits writes, but the point is read only; add access: read_write or remove it`},
 		"too often unchanged":   {point(`at: {}, role: status, update: 1s, max_unchanged: 3s`), `x.yaml:8:45: ` + p + `.max_unchanged: max_unchanged 3s needs an update period of at most a quarter of it`},
 		"unchanged at no time":  {point(`at: {}, role: status, max_unchanged: 3s`), `x.yaml:8:33: ` + p + `.max_unchanged: max_unchanged 3s needs an update period`},

@@ -14,7 +14,7 @@ type faultCase struct {
 	args          map[string]any
 	before        func(*testing.T, *station)
 	want          string // verdict level refuted_at code layer
-	writes        int
+	writes        int // -1: not looked at
 	more          func(*testing.T, invoke.Answer)
 }
 
@@ -26,6 +26,12 @@ func faultCases() []faultCase {
 		{fault: "F2", action: "set_discharge_valve", args: opening(30), want: "refuted E2 E4 VERIFY_MISMATCH device", writes: 1, more: commandStands},
 		{fault: "F3", action: "set_discharge_valve", args: opening(60), want: "confirmed E4 - - -", writes: 1},
 		{fault: "F4", action: "set_discharge_valve", args: opening(60), want: "refuted E0 E2 VERIFY_MISMATCH execution", writes: 0, more: retrySafe},
+		{fault: "F5", action: "start_pump", want: "refuted E3 E4 VERIFY_MISMATCH device", writes: -1, more: commandStands},
+		{fault: "F12", action: "sound_siren", args: map[string]any{"on": true}, want: "refuted E2 E4 VERIFY_MISMATCH device", writes: 1, more: commandStands},
+		{fault: "F6a", action: "read_level", want: "unknown - - FEEDBACK_BAD verification", writes: 0},
+		{fault: "F6a", action: "start_pump", want: "not_executed E0 - PERMIT_UNKNOWN policy", writes: 0},
+		{fault: "F9", action: "alarm_outputs", want: "unknown - - DEVICE_OFFLINE execution", writes: 0},
+		{fault: "F9", action: "set_discharge_valve", args: opening(60), want: "confirmed E4 - - -", writes: 1},
 		{fault: "F8", action: "set_discharge_valve", args: opening(60), want: "not_executed E0 - LOCAL_MODE policy", writes: 0},
 		{fault: "F17", action: "set_discharge_valve", args: opening(60), want: "confirmed E4 - - -", writes: 1},
 		{fault: "F19a", action: "set_level_setpoint", args: map[string]any{"level": 45}, want: "not_executed E0 - OUT_OF_RANGE capability", writes: 0},
@@ -51,7 +57,7 @@ func TestEveryFaultHasItsOneRightAnswer(t *testing.T) {
 			if got := shape(a); got != c.want {
 				t.Errorf("got  %s\nwant %s\n%s", got, c.want, a.Text())
 			}
-			if writes := int(s.plant.Counters().Writes - before); writes != c.writes {
+			if writes := int(s.plant.Counters().Writes - before); writes != c.writes && c.writes >= 0 {
 				t.Errorf("the plant counted %d writes, want %d", writes, c.writes)
 			}
 			if c.more != nil {

@@ -23,7 +23,7 @@ import (
 )
 
 // speed makes the demo plant faster than life; its contracts scale with it.
-const speed = 10
+const speed = 5
 
 // station is a demo plant with everything of capd behind the doors.
 type station struct {
@@ -47,11 +47,11 @@ func newStation(t testing.TB) *station {
 // newStationWith lets a test change the configuration before it is read.
 func newStationWith(t testing.TB, change func(dir string)) *station {
 	t.Helper()
-	plant, err := sim.Start(t.Context(), sim.Options{Speed: speed, Log: quiet(), Seed: 7})
+	plant, err := sim.Start(t.Context(), sim.Options{Speed: speed, Log: quiet(), Seed: 7, Serial: true})
 	must(t, err)
 	t.Cleanup(func() { must(t, plant.Close()) })
 	s := &station{plant: plant, dir: t.TempDir()}
-	_, err = site.Write(s.dir, site.Params{Modbus: plant.ModbusAddr(), Listen: "127.0.0.1:0", State: "state", Run: "run", Speed: speed})
+	_, err = site.Write(s.dir, site.Params{Modbus: plant.ModbusAddr(), Serial: plant.SerialPath(), Listen: "127.0.0.1:0", State: "state", Run: "run", Speed: speed})
 	must(t, err)
 	change(s.dir)
 	s.open(t)

@@ -74,7 +74,8 @@ func TestALockOnAPlaceCoversItsAssetsAndTellsWhatStillMoves(t *testing.T) {
 
 func TestLockAndUnlockOfWhatIsNotThereSayWhatWasMeant(t *testing.T) {
 	b := localtest.Start(t)
-	for target, hint := range map[string]string{"PS07-FCV-40": "did you mean PS07-FCV-04?", "plant/ps70": "did you mean plant/ps07?", "": "give an asset"} {
+	for target, hint := range map[string]string{"PS07-FCV-40": "did you mean PS07-FCV-04?", "plant/ps70": "did you mean plant/ps07?",
+		"": "give an asset"} {
 		_, err := b.Client.Lock(t.Context(), target, "why")
 		if text := wantError(t, err, localapi.NotFound); !contains(text, hint) {
 			t.Errorf("%q: %s", target, text)
@@ -171,7 +172,8 @@ func TestAToolIsTakenOutOfServiceAndPutBack(t *testing.T) {
 	if h, err = b.Client.Restore(t.Context(), "set_discharge_valve", ""); err != nil || h.Now.Degraded || !h.Before.Degraded {
 		t.Errorf("%v %+v", err, h)
 	}
-	for name, hint := range map[string]string{"set_discharge_valv": "did you mean set_discharge_valve?", "ps07-fcv-04": "name one of its actions: set_discharge_valve"} {
+	for name, hint := range map[string]string{"set_discharge_valv": "did you mean set_discharge_valve?",
+		"ps07-fcv-04": "name one of its actions: set_discharge_valve"} {
 		if text := wantError(t, second(b.Client.Degrade(t.Context(), name, "why")), localapi.NotFound); !contains(text, hint) {
 			t.Errorf("%s: %s", name, text)
 		}
@@ -220,7 +222,8 @@ func TestAlarmsAreListedAndCleared(t *testing.T) {
 
 func TestATokenIsMadeListedAndRevoked(t *testing.T) {
 	b := localtest.Start(t)
-	made, err := b.Client.CreateToken(t.Context(), access.TokenSpec{Name: "agent", Roles: []string{"operator"}, Scopes: []string{"site:ps07"}, Profile: "reader", TTL: time.Hour})
+	made, err := b.Client.CreateToken(t.Context(), access.TokenSpec{Name: "agent", Roles: []string{"operator"}, Scopes: []string{"site:ps07"},
+		Profile: "reader", TTL: time.Hour})
 	must(t, err)
 	subject, err := b.Tokens.Authenticate(made.Secret)
 	must(t, err)
@@ -295,7 +298,8 @@ func TestChangesAtTheBoxAreJournalledAndDoNotDisturbARecovery(t *testing.T) {
 		}
 		return nil
 	}))
-	if len(events) != 3 || !contains(events[0], `"event":"lock"`) || !contains(events[0], `"reason":"why"`) || !contains(events[1], `"before":"active"`) {
+	if len(events) != 3 || !contains(events[0], `"event":"lock"`) || !contains(events[0], `"reason":"why"`) || !contains(events[1],
+		`"before":"active"`) {
 		t.Errorf("%v", events)
 	}
 	again := invoke.New(context.Background(), b.Corridor.Deps)

@@ -22,12 +22,12 @@ func (s *Server) call(c call) (any, error) {
 	ask := invoke.Request{Subject: c.who.subject(s.Policy), Action: req.Action, Args: req.Args, RequestID: req.RequestID, DryRun: req.DryRun}
 	action := s.Snapshots.Snapshot().Action(req.Action)
 	next := ""
-	switch {
-	case action == nil:
-		next = "see all with capd tools list"
-	case action.Moves() && !c.who.technician:
+	if !c.who.technician && (action == nil || action.Moves()) {
 		ask.Profile = &access.Profile{Name: "of those who are no technicians", All: true, Deny: []string{req.Action}}
 		next = s.becomeTechnician()
+	}
+	if action == nil {
+		next = "see all with capd tools list"
 	}
 	return withNext(s.Corridor.Call(c.Context(), ask), next), nil
 }

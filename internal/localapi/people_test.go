@@ -94,11 +94,7 @@ func as(t *testing.T, socket string, uid, gid uint32) tried {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can start a process under another uid")
 	}
-	if self, err := os.Executable(); err == nil {
-		if loaded, err := os.Readlink("/proc/thread-self/exe"); err == nil && loaded != self {
-			t.Skipf("this binary runs under the emulator %s, which cannot start another", loaded)
-		}
-	}
+	skipUnderEmulation(t)
 	cmd := exec.CommandContext(t.Context(), copyOfThisBinary(t))
 	cmd.Env, cmd.Stderr, cmd.Dir = []string{asSocket + "=" + socket}, os.Stderr, "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: gid}}
@@ -107,6 +103,16 @@ func as(t *testing.T, socket string, uid, gid uint32) tried {
 	var out tried
 	must(t, json.Unmarshal(raw, &out))
 	return out
+}
+
+// skipUnderEmulation skips what QEMU's user mode cannot do for a Go program: start another one, and deliver a SIGPIPE.
+func skipUnderEmulation(t *testing.T) {
+	t.Helper()
+	self, err := os.Executable()
+	must(t, err)
+	if loaded, err := os.Readlink("/proc/thread-self/exe"); err == nil && loaded != self {
+		t.Skipf("this binary runs under the emulator %s", loaded)
+	}
 }
 
 func copyOfThisBinary(t *testing.T) string {
@@ -166,7 +172,8 @@ func TestWhoIsNoTechnicianLooksAndChangesNothing(t *testing.T) {
 		if got.Read.Verdict != outcome.Observed || !got.SeesTools {
 			t.Errorf("%s may not read: %s", name, got.Read.Text())
 		}
-		if r := got.Moved.Reason; got.Moved.Verdict != outcome.NotExecuted || r == nil || r.Code != outcome.NoAccess || !contains(got.Moved.Text(), "capd-tech") {
+		if r := got.Moved.Reason; got.Moved.Verdict != outcome.NotExecuted || r == nil || r.Code != outcome.NoAccess || !contains(got.Moved.Text(),
+			"capd-tech") {
 			t.Errorf("%s moved the valve: %s", name, got.Moved.Text())
 		}
 		for _, may := range []string{"lock", "unlock", "force", "mode", "degrade", "restore", "settle", "clear", "token", "revoke", "reload"} {
@@ -216,7 +223,8 @@ func TestAnActionWithoutPermissionsIsStillForTechniciansOnly(t *testing.T) {
 	b := localtest.Start(t)
 	contract, err := os.ReadFile(filepath.Join(b.Dir, "contracts.d", "fcv-04.yaml"))
 	must(t, err)
-	b.Write(t, "contracts.d/fcv-04.yaml", strings.ReplaceAll(string(contract), "    security: {permissions: [valve:write], scopes: [\"site:ps07\"]}\n", ""))
+	b.Write(t, "contracts.d/fcv-04.yaml", strings.ReplaceAll(string(contract), "    security: {permissions: [valve:write], scopes: [\"site:ps07\"]}\n",
+		""))
 	must(t, second(b.Client.Reload(t.Context())))
 	uid, gid, _ := nobody(t)
 	got := as(t, b.Socket, uid, gid)

@@ -17,7 +17,8 @@ func (s *Server) reload(c call) (any, error) {
 		return nil, problem(Unavailable, "nothing was changed; correct that and call capd reload again", "the folders were not published: %v", err)
 	}
 	s.note(c, "reload", change{})
-	doc := Reloaded{Before: before.ID, Now: now.ID, Added: []string{}, Removed: []string{}, Changed: []string{}, Rejected: rejectedOf(now), Warnings: problemsOf(now.Warnings)}
+	doc := Reloaded{Before: before.ID, Now: now.ID, Added: []string{}, Removed: []string{}, Changed: []string{}, Rejected: rejectedOf(now),
+		Warnings: problemsOf(now.Warnings)}
 	doc.compare(before, now)
 	return doc, nil
 }

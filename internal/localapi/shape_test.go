@@ -28,7 +28,10 @@ func send(t *testing.T, b *localtest.Box, method, path, body string, change func
 	if change != nil {
 		change(req)
 	}
-	transport := &http.Transport{DisableKeepAlives: true, DialContext: func(context.Context, string, string) (net.Conn, error) { return net.Dial("unix", b.Socket) }}
+	transport := &http.Transport{DisableKeepAlives: true, DialContext: func(context.Context, string, string) (net.Conn, error) {
+		return net.Dial("unix",
+			b.Socket)
+	}}
 	answer, err := transport.RoundTrip(req)
 	must(t, err)
 	raw, err := io.ReadAll(answer.Body)
@@ -106,7 +109,8 @@ func TestMalformedRequestsNameThePlaceAndTheNextStep(t *testing.T) {
 }
 
 func FuzzBodies(f *testing.F) {
-	paths := []string{"/v1/call", "/v1/lock", "/v1/unlock", "/v1/mode", "/v1/settle", "/v1/tokens", "/v1/tokens/revoke", "/v1/alarms/clear", "/v1/reload",
+	paths := []string{"/v1/call", "/v1/lock", "/v1/unlock", "/v1/mode", "/v1/settle", "/v1/tokens", "/v1/tokens/revoke", "/v1/alarms/clear",
+		"/v1/reload",
 		"/v1/tools/set_discharge_valve/degrade", "/v1/tools/x/restore"}
 	f.Add(0, `{"action": "set_discharge_valve", "args": {"opening": 60}, "request_id": "a", "dry_run": true}`)
 	f.Add(1, `{"target": "plant/ps07", "reason": "why"}`)

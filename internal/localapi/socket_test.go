@@ -119,7 +119,8 @@ func TestACallWithAnUnknownToolOrArgumentSaysWhatWasMeant(t *testing.T) {
 	}
 }
 
-func TestExplainWaitsForAVerdictUntilTheDaemonStops(t *testing.T) {
+func TestACallGoesOnWhenItsCallerLeavesAndExplainFollowsIt(t *testing.T) {
+	skipUnderEmulation(t) // the daemon writes to a caller that has left
 	b := localtest.Start(t)
 	b.Machine.Hold()
 	ctx, leave := context.WithCancel(t.Context())
@@ -235,7 +236,8 @@ func TestToolsAreListedAndFoundInTwoLanguages(t *testing.T) {
 	if f.Permitted != 1 || len(f.Removed) != 1 || f.Tools[0].Name != "valve_status" {
 		t.Errorf("with a profile: %+v", f)
 	}
-	if text := wantError(t, second(b.Client.Find(t.Context(), localapi.FindRequest{Query: "x", Profile: "readr"})), localapi.NotFound); !contains(text, "did you mean reader?") {
+	if text := wantError(t, second(b.Client.Find(t.Context(), localapi.FindRequest{Query: "x", Profile: "readr"})), localapi.NotFound); !contains(text,
+		"did you mean reader?") {
 		t.Error(text)
 	}
 	wantError(t, second(b.Client.Find(t.Context(), localapi.FindRequest{Query: "  "})), localapi.BadRequest)

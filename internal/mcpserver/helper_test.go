@@ -88,7 +88,7 @@ actions:
     security: {permissions: [valve:write]}
     permits: [{id: remote, when: 'mode == "remote"', max_age: 1500ms, code: LOCAL_MODE, reason: The PLC selector is not in remote}]
     execute: [{write: setpoint, value: opening}]
-    verify: {min_level: E4, within: 400ms, poll: 10ms, settle: 50ms, expect: [{point: position, near: opening, tolerance: 1.5}]}
+    verify: {min_level: E4, within: 1500ms, poll: 10ms, settle: 50ms, expect: [{point: position, near: opening, tolerance: 1.5}]}
   purge:
     name: purge_valve
     effect: actuate
@@ -97,7 +97,7 @@ actions:
     security: {permissions: [valve:write]}
     permits: [{id: remote, when: 'mode == "remote"', max_age: 1500ms, code: LOCAL_MODE, reason: The PLC selector is not in remote}]
     execute: [{write: setpoint, value: 100}]
-    verify: {min_level: E4, within: 400ms, poll: 10ms, settle: 50ms, expect: [{point: position, near: 100, tolerance: 1.5}]}
+    verify: {min_level: E4, within: 1500ms, poll: 10ms, settle: 50ms, expect: [{point: position, near: 100, tolerance: 1.5}]}
 `
 
 const pumpFile = `

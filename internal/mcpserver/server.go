@@ -40,19 +40,19 @@ type Alarms interface{ List(all bool) []health.Alarm }
 
 // Config bounds the door. A zero field has the default that its comment gives.
 type Config struct {
-	Version        string   // of capd, as clients see it; default "dev"
-	AllowedOrigins []string // scheme://host[:port] of web pages that may call, besides pages of the loopback
-	AllowedHosts   []string // host or host:port in the Host header, besides the loopback's names
-	MaxTools       int      // up to so many permitted tools are all listed, where the profile says nothing else; default 20
-	TopK           int      // of more, so many are listed besides the pinned ones; default 12
-	ListBytes      int      // bound of a cut list's JSON, in bytes; default 65536
-	BodyLimit      int64    // of a request, in bytes; default 262144
-	Rate           float64  // requests per second of one subject; default 50
-	Burst          int      // requests at once of one subject, on top of the rate; default 100
-	MaxInFlight    int      // open requests of one subject, streams included; default 64
-	MaxSessions    int      // sessions of the older revisions in all; default 1024
-	SessionsEach   int      // sessions of one subject; default 32
-	SessionIdle    time.Duration
+	Version        string        // of capd, as clients see it; default "dev"
+	AllowedOrigins []string      // scheme://host[:port] of web pages that may call, besides pages of the loopback
+	AllowedHosts   []string      // host or host:port in the Host header, besides the loopback's names
+	MaxTools       int           // up to so many permitted tools are all listed, where the profile says nothing else; default 20
+	TopK           int           // of more, so many are listed besides the pinned ones; default 12
+	ListBytes      int           // bound of a cut list's JSON, in bytes; default 65536
+	BodyLimit      int64         // of a request, in bytes; default 262144
+	Rate           float64       // requests per second of one subject; default 50
+	Burst          int           // requests at once of one subject, on top of the rate; default 100
+	MaxInFlight    int           // open requests of one subject, streams included; default 64
+	MaxSessions    int           // sessions of the older revisions in all; default 1024
+	SessionsEach   int           // sessions of one subject; default 32
+	SessionIdle    time.Duration // after which a session without a stream may make room; default 30 minutes
 }
 
 func (c Config) withDefaults() Config {

@@ -141,6 +141,7 @@ func TestACallIsConfirmedByTheMachine(t *testing.T) {
 }
 
 func TestAStuckMachineRefutesTheCall(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, siteFiles())
 	s.machine.stick()
 	r := s.call("operator", "set_valve", map[string]any{"opening": 60})
@@ -345,6 +346,7 @@ func TestStateIsReadOfVisibleAssetsOnly(t *testing.T) {
 }
 
 func TestExplainTellsOnlyOfOnesOwnCalls(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, siteFiles())
 	s.machine.stick()
 	id := s.call("operator", "set_valve", map[string]any{"opening": 60}).answer(t).Invocation

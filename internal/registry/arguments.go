@@ -1,7 +1,6 @@
 package registry
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -63,14 +62,18 @@ func uncomputable(v any) (json.Number, bool) {
 	return "", false
 }
 
-// refusal turns the most telling cause of a validation error into one sentence that names argument, value and limit.
+// refusal turns a validation error into one sentence: the names that are wrong, else the first value that is.
 func (p *Params) refusal(err error, args map[string]any) *outcome.Refusal {
 	invalid, ok := errors.AsType[*jsonschema.ValidationError](err)
 	if !ok {
 		return outcome.Refuse(outcome.InvalidParameter, err.Error())
 	}
-	cause := slices.MinFunc(causes(invalid), func(x, y *jsonschema.ValidationError) int {
-		return cmp.Or(urgency(x)-urgency(y), slices.Compare(x.InstanceLocation, y.InstanceLocation))
+	faults := causes(invalid)
+	if text := p.misnamed(faults); text != "" {
+		return outcome.Refuse(outcome.InvalidParameter, text)
+	}
+	cause := slices.MinFunc(faults, func(x, y *jsonschema.ValidationError) int {
+		return slices.Compare(x.InstanceLocation, y.InstanceLocation)
 	})
 	name := strings.Join(cause.InstanceLocation, ".")
 	value := show(lookup(args, cause.InstanceLocation))
@@ -86,10 +89,6 @@ func (p *Params) refusal(err error, args map[string]any) *outcome.Refusal {
 		return p.outOfRange(name, value, "not above", k.Want)
 	case *kind.ExclusiveMaximum:
 		return p.outOfRange(name, value, "not below", k.Want)
-	case *kind.Required:
-		return outcome.Refuse(outcome.InvalidParameter, "missing argument "+quoted(k.Missing)+"; this tool takes "+quoted(p.names))
-	case *kind.AdditionalProperties:
-		return p.unknown(k.Properties)
 	case *kind.Type:
 		return invalidArgument("is a %s, but a %s is needed; got %s", k.Got, strings.Join(k.Want, " or "), value)
 	case *kind.Enum:
@@ -115,15 +114,43 @@ func causes(e *jsonschema.ValidationError) []*jsonschema.ValidationError {
 	return all
 }
 
-// urgency orders faults: a misspelt name explains the missing one, and both explain more than a value.
-func urgency(e *jsonschema.ValidationError) int {
-	switch e.ErrorKind.(type) {
-	case *kind.AdditionalProperties:
-		return 0
-	case *kind.Required:
-		return 1
+// misnamed says which arguments are missing and which nobody knows, both at once, because the one often explains the other; ""
+// when the names are right.
+func (p *Params) misnamed(faults []*jsonschema.ValidationError) string {
+	var missing, unknown []string
+	for _, e := range faults {
+		in := func(names []string) (out []string) {
+			for _, name := range names {
+				out = append(out, strings.Join(append(slices.Clone(e.InstanceLocation), name), "."))
+			}
+			return out
+		}
+		switch k := e.ErrorKind.(type) {
+		case *kind.Required:
+			missing = append(missing, in(k.Missing)...)
+		case *kind.AdditionalProperties:
+			unknown = append(unknown, in(k.Properties)...)
+		}
+	}
+	slices.Sort(missing)
+	slices.Sort(unknown)
+	var parts []string
+	if len(missing) > 0 {
+		parts = append(parts, "missing argument "+quoted(missing))
+	}
+	if len(unknown) > 0 {
+		parts = append(parts, "unknown argument "+quoted(unknown))
+		if near := document.Suggest(unknown[0], p.names); near != "" {
+			return strings.Join(append(parts, fmt.Sprintf("did you mean %q?", near)), "; ")
+		}
+	}
+	switch {
+	case len(parts) == 0:
+		return ""
+	case len(p.names) == 0:
+		return strings.Join(append(parts, "this tool takes none"), "; ")
 	default:
-		return 2
+		return strings.Join(append(parts, "this tool takes "+quoted(p.names)), "; ")
 	}
 }
 
@@ -145,19 +172,6 @@ func (p *Params) outOfRange(name, value, how string, limit *big.Rat) *outcome.Re
 func decimalText(r *big.Rat) string {
 	digits, _ := r.FloatPrec() // exact, because schemas hold decimal numbers
 	return r.FloatString(digits)
-}
-
-func (p *Params) unknown(names []string) *outcome.Refusal {
-	slices.Sort(names)
-	text := "unknown argument " + quoted(names)
-	if near := document.Suggest(names[0], p.names); near != "" {
-		text += fmt.Sprintf("; did you mean %q?", near)
-	} else if len(p.names) > 0 {
-		text += "; this tool takes " + quoted(p.names)
-	} else {
-		text += "; this tool takes none"
-	}
-	return outcome.Refuse(outcome.InvalidParameter, text)
 }
 
 func quoted(names []string) string {

@@ -95,7 +95,7 @@ func TestARelativeProofIsNotAbsolute(t *testing.T) {
 // The demo station, with the driver that it runs on, has nothing to complain about.
 func TestTheDemoStationIsInForceAsItIsWritten(t *testing.T) {
 	b := newBox(t)
-	_, err := site.Write(b.dir, site.Params{Modbus: "127.0.0.1:502", Listen: "127.0.0.1:0", State: "state", Run: "run", Speed: 1})
+	_, err := site.Write(b.dir, site.Params{Modbus: "127.0.0.1:502", Serial: "/dev/ttyS1", Listen: "127.0.0.1:0", State: "state", Run: "run", Speed: 1})
 	must(t, err)
 	b.drivers = []hal.Driver{modbus.New()}
 	s := b.publish()

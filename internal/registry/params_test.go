@@ -39,7 +39,7 @@ func TestEveryWrongArgumentIsRefusedWithTheNextStep(t *testing.T) {
 	const takes = `"mode", "name", "opening", "speed", "step", "tag", "urgent", "window"`
 	for name, c := range map[string]struct{ args, code, want string }{
 		"missing":          {`{}`, "INVALID_PARAMETER", `missing argument "opening"; this tool takes ` + takes},
-		"misspelt":         {`{"openning": 60}`, "INVALID_PARAMETER", `unknown argument "openning"; did you mean "opening"?`},
+		"misspelt":         {`{"openning": 60}`, "INVALID_PARAMETER", `missing argument "opening"; unknown argument "openning"; did you mean "opening"?`},
 		"misspelt besides": {`{"opening": 600, "sped": 1}`, "INVALID_PARAMETER", `unknown argument "sped"; did you mean "speed"?`},
 		"unknown":          {`{"opening": 60, "zzz": 1, "yyy": 2}`, "INVALID_PARAMETER", `unknown argument "yyy", "zzz"; this tool takes ` + takes},
 		"too high":         {`{"opening": 160}`, "OUT_OF_RANGE", `argument "opening" = 160 is above the maximum 100 %`},
@@ -54,6 +54,7 @@ func TestEveryWrongArgumentIsRefusedWithTheNextStep(t *testing.T) {
 		"pattern":          {`{"opening": 1, "tag": "x"}`, "INVALID_PARAMETER", `argument "tag" = "x" does not match the pattern ^[A-Z]{2}$`},
 		"no multiple":      {`{"opening": 1, "step": 0.7}`, "INVALID_PARAMETER", `argument "step" = 0.7 is no multiple of 0.5`},
 		"another keyword":  {`{"opening": 1, "name": "long"}`, "INVALID_PARAMETER", `argument "name" = "long" does not satisfy "maxLength" of its schema`},
+		"unknown inside":   {`{"opening": 1, "window": {"form": 1}}`, "INVALID_PARAMETER", `unknown argument "window.form"; this tool takes ` + takes},
 		"inside":           {`{"opening": 1, "window": {"from": 0}}`, "OUT_OF_RANGE", `argument "window.from" = 0 is below the minimum 1`},
 		"beyond computing": {`{"opening": 1e9999999}`, "INVALID_PARAMETER", `argument "opening": the number 1e9999999 is beyond what can be computed`},
 		"beyond, inside":   {`{"opening": 1, "window": {"a": [1, {"b": -1e999999999}]}}`, "INVALID_PARAMETER", `argument "window": the number -1e999999999 is beyond`},

@@ -154,11 +154,15 @@ func still(c claim, tail []sample) bool {
 		lowest, highest = physical.Least(lowest, number(s)), physical.Greatest(highest, number(s))
 		nearest = physical.Least(nearest, s.answer.distance)
 	}
-	half := physical.Whole(2)
-	if highest.Sub(lowest).GreaterThan(physical.Greatest(c.expect.Tolerance, nearest.Div(half))) {
-		return false
+	return highest.Sub(lowest).LessThanOrEqual(wander(c.expect, nearest)) && !approaching(c, tail, nearest)
+}
+
+// wander is how far a machine at rest may move about: as far as it may at its target; without a tolerance, half of its distance.
+func wander(e *Expectation, nearest physical.Decimal) physical.Decimal {
+	if e.Tolerance.IsZero() {
+		return nearest.Div(physical.Whole(2))
 	}
-	return !approaching(c, tail, nearest)
+	return e.Tolerance.Mul(physical.Whole(2))
 }
 
 // approaching reports whether the samples close in on the target. The mean distance of the second half below that of the first by
@@ -266,32 +270,6 @@ func (t *Trial) heldTogether(claims []claim) bool {
 	return false
 }
 
-// unsettled is the decision for a machine that needs more time, or does not come to rest.
-func unsettled(f finding, level outcome.Level) Decision {
-	d := Decision{Verdict: outcome.Unknown, Level: level, Code: outcome.VerifyTimeout, Layer: outcome.LayerDevice, Counts: true,
-		Message: describe(f, "had not settled at the deadline: it reads")}
-	if f.answer.state == holds {
-		d.Message = describe(f, "had reached its target, but not for long enough at the deadline: it reads")
-	}
-	return d
-}
-
-// mismatch is the decision for a claim that settled elsewhere. A setpoint that never showed what was written lies with the wire; one
-// that did, and was changed again, does not.
-func mismatch(f finding, level outcome.Level, held bool) Decision {
-	at := f.claim.level
-	d := Decision{Verdict: outcome.Refuted, Level: level, RefutedAt: &at, Code: outcome.VerifyMismatch, Layer: outcome.LayerDevice, Counts: true,
-		Message: describe(f, "settled at")}
-	switch {
-	case at == outcome.E2 && held:
-		d.Message = describe(f, "took the value asked for and was changed again: it reads")
-	case at == outcome.E2:
-		d.Layer = outcome.LayerExecution
-		d.Message = describe(f, "does not hold the value asked for: it reads")
-	}
-	return d
-}
-
 // everHeld reports whether a claim held in any round.
 func (t *Trial) everHeld(c claim) bool {
 	for i := range t.rounds {
@@ -311,28 +289,4 @@ func (t *Trial) absent(findings []finding) bool {
 		}
 	}
 	return len(gone) > 0 && len(gone) == len(t.act.Written)
-}
-
-func silenceCode(c physical.Cause) (outcome.Code, outcome.Layer) {
-	switch c {
-	case physical.CauseOffline:
-		return outcome.DeviceOffline, outcome.LayerExecution
-	case physical.CauseFrozen:
-		return outcome.FeedbackFrozen, outcome.LayerVerification
-	case physical.CauseStale, physical.CauseNone:
-		return outcome.FeedbackStale, outcome.LayerVerification
-	default:
-		return outcome.FeedbackBad, outcome.LayerVerification
-	}
-}
-
-func silenceMessage(f finding) string {
-	if f.cause == physical.CauseFrozen {
-		return fmt.Sprintf("%s proves nothing: the liveness counter of %s has stood still since the act", f.claim.point.Ref, f.claim.point.Device)
-	}
-	text := fmt.Sprintf("%s gave no usable reading near the deadline (%s)", f.claim.point.Ref, f.cause)
-	if f.answer.reading.Detail != "" {
-		text += ": " + f.answer.reading.Detail
-	}
-	return text
 }

@@ -1,7 +1,6 @@
 package verify
 
 import (
-	"fmt"
 	"time"
 
 	"capd/internal/expression"
@@ -238,13 +237,4 @@ func (t *Trial) finish(d Decision, findings []finding) Decision {
 func EvidenceOf(p Point, r physical.Reading, phase string, now time.Time) outcome.Evidence {
 	return outcome.Evidence{Point: p.Ref, Phase: phase, Value: r.Value, Unit: r.Unit, Quality: r.Quality, Cause: r.Cause, Detail: r.Detail,
 		Started: r.Started, At: r.At, AgeMS: max(0, now.Sub(r.At).Milliseconds()), Raw: r.RawHex(), Level: outcome.LevelOf(p.Role)}
-}
-
-// describe is a finding in words, such as "PS07-FCV-04.position settled at 37 %, expected 30 +- 1.5 %".
-func describe(f finding, what string) string {
-	text := fmt.Sprintf("%s %s %s%s", f.claim.point.Ref, what, f.answer.reading.Value, f.claim.point.unitText())
-	if f.answer.expected != "" {
-		text += ", expected " + f.answer.expected
-	}
-	return text
 }

@@ -79,7 +79,7 @@ func togetherPlan(t *testing.T, level outcome.Level) *verify.Plan {
 
 func TestRandomWitnessesAreJudgedTogether(t *testing.T) {
 	verdicts := map[outcome.Verdict]int{}
-	for seed := range uint64(1500) {
+	for seed := range seeds(1500) {
 		verdicts[tellAndJudge(t, seed)]++
 	}
 	t.Log(verdicts)

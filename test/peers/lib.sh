@@ -100,13 +100,21 @@ need_capd() {
 	(flock 9 && make --no-print-directory --silent build) 9>"$test_cache/build.lock" || die "capd cannot be built"
 }
 
-# start_demo OPTIONS... runs capd demo and sets $url, $token, $viewer, $socket and $modbus (host:port of the plant's gateway).
+# start_demo OPTIONS... runs capd demo and sets $url, $token, $viewer, $socket, and of the plant $modbus (host:port of its gateway)
+# and $serial (device of its RTU line).
 start_demo() {
 	start demo "$capd" demo --listen 127.0.0.1:0 --ready-file "$work/ready.json" "$@"
 	until_true 30 test -s "$work/ready.json" || die "capd demo was not ready: $(cat "$work/demo.log")"
 	# shellcheck disable=SC2034 # for the caller
-	{ read -r url && read -r token && read -r viewer && read -r socket && read -r modbus; } \
-		< <(jq -r '.mcp_url, .token, .viewer_token, .socket, .modbus' "$work/ready.json")
+	{ read -r url && read -r token && read -r viewer && read -r socket && read -r modbus && read -r serial; } \
+		< <(jq -r '.mcp_url, .token, .viewer_token, .socket, .modbus, .serial' "$work/ready.json")
+	export CAPD_SOCKET=$socket
+}
+
+# release_serial lets the demo's capd give its serial line away, on which there can be one client alone.
+release_serial() {
+	sed -i "s|port: \"$serial\"|port: \"$work/no-port\"|" "${socket%/run/*}"/assets.d/*.yaml
+	"$capd" reload >"$work/reload.log" 2>&1 || die "the demo's capd did not give its serial line away: $(cat "$work/reload.log")"
 }
 
 # npm_install NAME PACKAGE@VERSION... installs npm packages once into a folder of the cache and sets $npm_modules to its

@@ -54,7 +54,7 @@ func toggle(p *Pass) {
 		}
 		for _, s := range slices.Concat(a.Execute, a.Withdraw) {
 			if p.negates(s) {
-				p.report(s.Pos, "actions."+a.ID+".execute."+s.Write, "write the state that is asked for", "the value %q inverts whatever %s is", s.Value.Expr, s.Write)
+				p.report(s.Pos, "actions."+a.ID+"."+s.Write, "write the state that is asked for", "the value %q inverts whatever %s is", s.Value.Expr, s.Write)
 			}
 		}
 	}

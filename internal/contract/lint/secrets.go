@@ -11,7 +11,7 @@ var (
 	secretForm = regexp.MustCompile(`-----BEGIN [A-Z ]*PRIVATE KEY-----` +
 		`|\b(AKIA|ASIA)[0-9A-Z]{16}\b` + // AWS access key
 		`|\bgh[pousr]_[A-Za-z0-9]{30,}|\bgithub_pat_\w{20,}|\bglpat-[\w-]{20,}` +
-		`|\bxox[abprs]-[\w-]{10,}|\bsk-[\w-]{20,}|\bAIza[\w-]{35}` +
+		`|\bxox[abprs]-[\w-]{10,}|\bsk-[\w-]{32,}|\bAIza[\w-]{35}` +
 		`|\beyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]{5,}` + // JSON Web Token, RFC 7519
 		`|\b[a-zA-Z][a-zA-Z0-9+.-]*://[^/\s:@]*:[^/\s@]+@` + // URL with a password, RFC 3986 section 3.2.1
 		`|(?i:\bbearer\s+[A-Za-z0-9._~+/-]{20,}=*)`)
@@ -24,11 +24,11 @@ var (
 // secret looks at every text of the file. The message never repeats what it found.
 func secret(p *Pass) {
 	const hint = "take it out, and change it at the device: it was written down; credentials belong to the device's options as a reference"
-	for _, t := range textsBelow(p.Contract.Source) {
-		if looksSecret(t.text) {
-			p.report(t.pos, t.path, hint, "the text looks like a password, token or key")
+	eachText(p.Contract.Source, func(n *document.Node) {
+		if looksSecret(n.Text()) {
+			p.report(n.Pos(), n.Path(), hint, "the text looks like a password, token or key")
 		}
-	}
+	})
 	for _, a := range p.Contract.Actions {
 		for _, x := range parameters(a) {
 			if !secretName.MatchString(x.name) {
@@ -43,7 +43,13 @@ func secret(p *Pass) {
 	}
 }
 
+// shortestSecret is the length of the shortest text that the forms could match.
+const shortestSecret = len("pwd=abcde1")
+
 func looksSecret(text string) bool {
+	if len(text) < shortestSecret {
+		return false
+	}
 	if secretForm.MatchString(text) {
 		return true
 	}

@@ -11,7 +11,7 @@ import (
 func TestTheDemoStationHasNothingToComplainAbout(t *testing.T) {
 	for _, speed := range []float64{1, 10} {
 		dir := t.TempDir()
-		if _, err := site.Write(dir, site.Params{Modbus: "127.0.0.1:502", Listen: "127.0.0.1:0", State: "state", Run: "run", Speed: speed}); err != nil {
+		if _, err := site.Write(dir, site.Params{Modbus: "127.0.0.1:502", Serial: "/dev/ttyS1", Listen: "127.0.0.1:0", State: "state", Run: "run", Speed: speed}); err != nil {
 			t.Fatal(err)
 		}
 		assets := glob(t, dir, "assets.d")

@@ -35,7 +35,7 @@ func actionPassages(a *contract.Action) []passage {
 	for _, intent := range a.Source.Get("intents").Items() {
 		all = append(all, passage{intent.Pos(), intent.Path(), intent.Text()})
 	}
-	all = append(all, textsBelow(a.Parameters)...)
+	eachText(a.Parameters, func(n *document.Node) { all = append(all, passage{n.Pos(), n.Path(), n.Text()}) })
 	for _, permit := range a.Permits {
 		all = append(all, passage{permit.Pos, path + "permits." + permit.ID + ".reason", permit.Reason})
 	}
@@ -50,23 +50,16 @@ func actionPassages(a *contract.Action) []passage {
 	return all
 }
 
-// textsBelow lists every text below a node.
-func textsBelow(n *document.Node) []passage {
-	switch n.Kind() {
-	case document.String:
-		return []passage{{n.Pos(), n.Path(), n.Text()}}
-	case document.List:
-		var all []passage
-		for _, item := range n.Items() {
-			all = append(all, textsBelow(item)...)
-		}
-		return all
-	default:
-		var all []passage
-		for _, key := range n.Keys() {
-			all = append(all, textsBelow(n.Get(key))...)
-		}
-		return all
+// eachText visits every text below a node.
+func eachText(n *document.Node, visit func(*document.Node)) {
+	if n.Kind() == document.String {
+		visit(n)
+	}
+	for _, item := range n.Items() {
+		eachText(item, visit)
+	}
+	for _, key := range n.Keys() {
+		eachText(n.Get(key), visit)
 	}
 }
 

@@ -61,6 +61,7 @@ type address struct {
 	size    int // bytes of the canonical raw value
 	order   order
 	part    part
+	text    textFormat
 	bit     int // when part is oneBit: 0 is the least significant bit of the register in canonical order
 	rmw     bool
 	invalid [][]byte // canonical raw values that mean "no value"
@@ -121,7 +122,16 @@ func (a *address) Integer() bool {
 }
 
 // Encode implements hal.Address.
-func (a *address) Encode(raw physical.Value) ([]byte, error) { return a.typ.encode(raw, a.size) }
+func (a *address) Encode(raw physical.Value) ([]byte, error) {
+	switch {
+	case a.scaled:
+		return nil, fmt.Errorf("what a value means depends on the scale register %d, which the device may change, so it cannot be written", a.scale)
+	case a.typ.class == classText:
+		return a.text.encode(raw, a.size)
+	default:
+		return a.typ.encode(raw, a.size)
+	}
+}
 
 // Overlaps implements hal.Address. A single bit is a view of its register, not an overlap with a point that is the whole register;
 // two points on the same registers that read them differently do overlap.
@@ -180,13 +190,13 @@ func (a *address) canonical(registers []byte) []byte {
 	}
 	raw := append([]byte(nil), registers...)
 	a.order.apply(raw)
-	return raw[:a.size]
+	return a.text.take(raw)[:a.size]
 }
 
 // registers arranges a canonical raw value of a whole point for sending.
 func (a *address) registers(raw []byte) []byte {
 	out := make([]byte, 2*a.count)
-	copy(out, raw)
+	a.text.put(out, raw)
 	a.order.apply(out)
 	return out
 }

@@ -81,8 +81,29 @@ func replay(t *testing.T, n *document.Node, first uint16, done *atomic.Bool, ask
 	}
 }
 
+// replayRTU answers with recorded segments of a serial line.
+func replayRTU(t *testing.T, n *document.Node, done *atomic.Bool, asked *[]byte) func(faultserver.Request, []byte) [][]byte {
+	return func(r faultserver.Request, right []byte) [][]byte {
+		if done.Load() {
+			return [][]byte{right}
+		}
+		if *asked == nil {
+			*asked = faultserver.FrameRTU(r.Unit, r.PDU)
+		}
+		var out [][]byte
+		for _, item := range n.Get("reply").Items() {
+			out = append(out, unhex(t, item.Text()))
+		}
+		return out
+	}
+}
+
 func playCase(t *testing.T, n *document.Node) {
+	onLine := n.Get("wire").Text() == "rtu"
 	device := "{unit_id: 1, timeout: 3s}"
+	if onLine {
+		device = "{unit_id: 1, timeout: 300ms}"
+	}
 	if d := n.Get("device"); d != nil {
 		text, err := d.JSON()
 		if err != nil {
@@ -90,12 +111,18 @@ func playCase(t *testing.T, n *document.Node) {
 		}
 		device = string(text)
 	}
-	first := binary.BigEndian.Uint16(unhex(t, n.Get("tid").Text()))
 	var healthy atomic.Bool
 	var asked []byte
-	s := serve(t, faultserver.Options{Memory: &faultserver.Oracle{}, Rewrite: replay(t, n, first, &healthy, &asked)})
-	c := open(t, s.Addr(), device)
-	c.ch.framing.(*mbap).tid = first - 1
+	var c *conn
+	if onLine {
+		gap, _ := time.ParseDuration(n.Get("gap").Text()) // none when absent
+		c, _ = line(t, faultserver.Options{Memory: &faultserver.Oracle{}, Rewrite: replayRTU(t, n, &healthy, &asked), Gap: gap}, device)
+	} else {
+		first := binary.BigEndian.Uint16(unhex(t, n.Get("tid").Text()))
+		s := serve(t, faultserver.Options{Memory: &faultserver.Oracle{}, Rewrite: replay(t, n, first, &healthy, &asked)})
+		c = open(t, s.Addr(), device)
+		c.ch.framing.(*mbap).tid = first - 1
+	}
 
 	got := outcomes(t, c, n, device)
 	if want := texts(n.Get("want")); !slices.Equal(got, want) {

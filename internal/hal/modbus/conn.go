@@ -10,6 +10,7 @@ import (
 type conn struct {
 	ch        *channel
 	devices   map[string]*device
+	timeout   time.Duration // of units that the link does not declare
 	idleClose time.Duration
 	last      time.Time // end of the last transaction, of whatever device
 }

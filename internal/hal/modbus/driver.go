@@ -30,7 +30,9 @@ type transport struct {
 func transports() []transport {
 	return []transport{
 		{"modbus_tcp", readTCP, openTCP},
+		{"modbus_tls", readTLS, openTLS},
 		{"modbus_rtu", readSerial, openSerial},
+		{"modbus_rtu_over_tcp", readRTUOverTCP, openRTUOverTCP},
 	}
 }
 
@@ -52,8 +54,9 @@ func (*Driver) Transports() []string {
 	return names
 }
 
-// CheckLink implements hal.Driver. Options of modbus_tcp: endpoint, timeout, connect_timeout, idle_close; of modbus_rtu: port, baud,
-// parity, stop_bits, rs485, timeout, turnaround.
+// CheckLink implements hal.Driver. Options of modbus_tcp: endpoint, timeout, connect_timeout, idle_close; of modbus_tls besides:
+// server_name, ca_file, cert_file, key_file; of modbus_rtu_over_tcp besides: turnaround; of modbus_rtu: port, baud, parity, stop_bits,
+// rs485, timeout, turnaround.
 func (*Driver) CheckLink(link hal.LinkSpec) document.Problems {
 	_, ps := parseLink(link)
 	return ps
@@ -82,7 +85,7 @@ func (*Driver) Open(link hal.LinkSpec, devices []hal.DeviceSpec) (hal.Conn, erro
 		return nil, fmt.Errorf("modbus: link %s: %w", link.ID, err)
 	}
 	t, _ := transportOf(link)
-	c := &conn{devices: map[string]*device{}, idleClose: options.idleClose, ch: &channel{}}
+	c := &conn{devices: map[string]*device{}, timeout: options.timeout, idleClose: options.idleClose, ch: &channel{}}
 	t.open(options, c.ch)
 	units := map[byte]bool{}
 	for _, spec := range devices {

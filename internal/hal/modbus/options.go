@@ -19,6 +19,7 @@ type linkSettings struct {
 	timeout        time.Duration
 	connectTimeout time.Duration
 	idleClose      time.Duration
+	tls            tlsFiles
 
 	port       string // path of a serial device
 	baud       int
@@ -172,10 +173,19 @@ func readAlignment(m *document.Map, ps *document.Problems, key string, largest i
 func oneOf(m *document.Map, ps *document.Problems, key string, allowed ...byte) byte {
 	fc := byte(number(m, ps, key, int(allowed[0]), 1, 127))
 	if !slices.Contains(allowed, fc) {
-		m.Report(key, document.RuleValue, fmt.Sprintf("write one of %d", allowed), "%s %d is no function that writes it", key, fc)
+		m.Report(key, document.RuleValue, "write "+alternatives(allowed), "%s %d is no function that writes it", key, fc)
 		return allowed[0]
 	}
 	return fc
+}
+
+// alternatives is "5 or 15", "6, 16 or 23".
+func alternatives(allowed []byte) string {
+	text := strconv.Itoa(int(allowed[0]))
+	for _, fc := range allowed[1 : len(allowed)-1] {
+		text += ", " + strconv.Itoa(int(fc))
+	}
+	return text + " or " + strconv.Itoa(int(allowed[len(allowed)-1]))
 }
 
 // dangerous reads a quirk that weakens a check, and warns of it.

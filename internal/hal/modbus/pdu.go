@@ -167,6 +167,8 @@ func verifyPDU(request, reply []byte, longer bool) error {
 			return protocolf("the request has %d bytes instead of at least 5", len(request))
 		}
 		return verifyEcho(request[:5], reply)
+	case fcEncapsulated:
+		return verifyIdentity(request, reply)
 	default:
 		return protocolf("function %02X has no check, so its answer cannot be trusted", fc)
 	}

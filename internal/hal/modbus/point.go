@@ -19,7 +19,8 @@ type pointReader struct {
 	a  *address
 }
 
-// parsePoint reads a point's place: table, address, type, byte_order, bit, byte, length, rmw, address_base.
+// parsePoint reads a point's place: table, address, type, byte_order, bit, byte, length, encoding, padding, scale_register, group,
+// rmw, address_base.
 func parsePoint(p hal.PointSpec, d settings) (*address, document.Problems) {
 	var ps document.Problems
 	if p.At == nil {
@@ -31,6 +32,7 @@ func parsePoint(p hal.PointSpec, d settings) (*address, document.Problems) {
 	name := r.m.Enum("table", tableNames()...)
 	r.a.table = table(slices.Index(tableNames(), name) + 1)
 	r.place()
+	r.a.group = r.m.String("group")
 	if name != "" {
 		r.shape()
 	}
@@ -101,7 +103,7 @@ func (r *pointReader) shape() {
 	case r.m.Has("bit"):
 		r.bit(typ, ok)
 	case !ok: // the type is the problem: what belongs to it is none
-		for _, key := range []string{"byte_order", "byte", "length", "rmw"} {
+		for _, key := range []string{"byte_order", "byte", "length", "rmw", "encoding", "padding", "scale_register"} {
 			r.m.Has(key)
 		}
 		return
@@ -117,6 +119,7 @@ func (r *pointReader) shape() {
 		r.half()
 	}
 	r.order()
+	r.scale()
 	r.a.rmw = r.m.Bool("rmw")
 }
 
@@ -132,14 +135,43 @@ func (r *pointReader) bit(typ dataType, known bool) {
 func (r *pointReader) text(typ dataType) {
 	r.m.Required("length")
 	length := number(r.m, r.ps, "length", 1, 1, 2*maxReadRegisters)
-	r.a.typ, r.a.size, r.a.count = typ, length, (length+1)/2
+	f := textFormat{blank: r.m.Enum("padding", "nul", "blank") == "blank"}
+	f.encoding = encoding(max(0, slices.Index(encodingNames(), r.m.Enum("encoding", encodingNames()...))))
+	if r.m.Has("byte") {
+		f.sparse = r.eitherByte()
+	}
+	if f.encoding == encodingUTF16 && (length%2 != 0 || f.sparse != whole) {
+		r.m.Report("length", document.RuleValue, "leave out byte and write an even length", "utf-16 takes whole registers, two bytes each")
+	}
+	r.a.typ, r.a.text, r.a.size, r.a.count = typ, f, length, f.registers(length)
 }
 
 func (r *pointReader) half() {
 	r.m.Required("byte")
-	r.a.part = lowByte
+	r.a.part = r.eitherByte()
+}
+
+func (r *pointReader) eitherByte() part {
 	if r.m.Enum("byte", "high", "low") == "high" {
-		r.a.part = highByte
+		return highByte
+	}
+	return lowByte
+}
+
+// scale reads scale_register: the zero-based address, in the same table, of the register that holds the value's exponent of ten.
+func (r *pointReader) scale() {
+	if !r.m.Has("scale_register") {
+		return
+	}
+	r.a.scaled = true
+	r.a.scale = number(r.m, r.ps, "scale_register", 0, 0, 65535)
+	switch r.a.typ.class {
+	case classUnsigned, classSigned:
+	default:
+		r.m.Report("scale_register", document.RuleValue, "leave it out, or use an integer type", "a %s has no scale register", r.a.typ.name)
+	}
+	if r.a.scale >= r.a.start && r.a.scale < r.a.start+r.a.count {
+		r.m.Report("scale_register", document.RuleValue, "", "the scale register %d is part of the value", r.a.scale)
 	}
 }
 
@@ -161,21 +193,37 @@ func (r *pointReader) order() {
 // fit holds the place against the limits of the address space, the protocol and the device.
 func (r *pointReader) fit(p hal.PointSpec) {
 	a := r.a
-	last := a.start + a.count - 1
-	if last > 65535 {
+	from, to := a.span()
+	if last := a.start + a.count - 1; last > 65535 {
 		r.m.Report("address", document.RuleValue, "", "%s needs the addresses %d to %d, beyond the last, 65535", a.typ.name, a.start, last)
 	}
-	if limit := r.d.limit(a.table); a.count > limit {
+	limit := r.d.limit(a.table)
+	switch whole := r.d.whole(a.table); {
+	case whole.size > 0:
+		r.aligned(whole, from, to)
+	case to-from > limit && a.scaled:
+		r.m.Report("scale_register", document.RuleValue, "", "the value and its scale register lie %d registers apart, the device gives %d at once", to-from, limit)
+	case to-from > limit:
 		r.m.Report("type", document.RuleValue, "", "%s needs %d registers at once, the device gives %d (max_registers)", a.typ.name, a.count, limit)
-	}
-	if a.table.bits() && r.d.coilsFromZero && last >= r.d.maxBits {
-		r.m.Report("address", document.RuleValue, "", "address %d cannot be read together with address 0 (coils_from_zero): at most %d bits are read at once", last, r.d.maxBits)
+	case a.table.bits() && r.d.coilsFromZero && to > limit:
+		r.m.Report("address", document.RuleValue, "", "address %d cannot be read together with address 0 (coils_from_zero): at most %d bits are read at once", to-1, limit)
 	}
 	if !p.Writable {
 		return
 	}
 	if err := a.writable(r.d); err != nil {
 		r.ps.Add(p.At.Problem("not_writable", "", "%v", err))
+	}
+}
+
+// aligned holds a span against the blocks that the device gives.
+func (r *pointReader) aligned(whole alignment, from, to int) {
+	switch {
+	case from < whole.start:
+		r.m.Report("address", document.RuleValue, "", "address %d lies before %d, where the device's blocks begin (block)", from, whole.start)
+	case to > whole.holds(from)+whole.size:
+		r.m.Report("address", document.RuleValue, "", "the addresses %d to %d do not lie in one of the device's blocks of %d from %d on (block)",
+			from, to-1, whole.size, whole.start)
 	}
 }
 

@@ -253,7 +253,7 @@ func TestDeviceOptions(t *testing.T) {
 		{"{unit_id: one}", "unit_id"},
 		{"{unit_id: 1, quirks: {min_gab: 5ms}}", `did you mean "min_gap"?`},
 		{"{unit_id: 1, quirks: {max_registers: 126}}", "from 1 to 125"},
-		{"{unit_id: 1, quirks: {write_fc: 5}}", "write 6 or 16"},
+		{"{unit_id: 1, quirks: {write_fc: 5}}", "write 6, 16 or 23"},
 		{"{unit_id: 1, quirks: []}", "map"},
 	} {
 		ps := New().CheckDevice(hal.LinkSpec{}, hal.DeviceSpec{ID: "D", Options: node(t, c.options)})

@@ -35,11 +35,16 @@ func openPTY(t testing.TB) (*os.File, string) {
 // openRTU makes a connection to a serial port with devices named A, B, ... of these options.
 func openRTU(t testing.TB, link string, devices ...string) *conn {
 	t.Helper()
+	return openLink(t, "modbus_rtu", link, devices...)
+}
+
+func openLink(t testing.TB, transport, link string, devices ...string) *conn {
+	t.Helper()
 	var specs []hal.DeviceSpec
 	for i, d := range devices {
 		specs = append(specs, hal.DeviceSpec{ID: string(rune('A' + i)), Link: "L", Options: node(t, d)})
 	}
-	c, err := New().Open(hal.LinkSpec{ID: "L", Transport: "modbus_rtu", Options: node(t, link)}, specs)
+	c, err := New().Open(hal.LinkSpec{ID: "L", Transport: transport, Options: node(t, link)}, specs)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -214,6 +214,13 @@ func (a *address) sample(raw []byte) hal.Sample {
 // maxExponent bounds a scale register (SunSpec Information Model Specification, sunssf: -10 to 10; 0x8000 means none).
 const maxExponent = 10
 
+func (a *address) decode(raw []byte) decoded {
+	if a.typ.class == classText {
+		return a.text.decode(raw)
+	}
+	return a.typ.decode(raw)
+}
+
 func (a *address) unscaled(raw []byte) hal.Sample {
 	for _, marker := range a.invalid {
 		if string(marker) == string(raw) {
@@ -221,7 +228,7 @@ func (a *address) unscaled(raw []byte) hal.Sample {
 				Detail: fmt.Sprintf("the device sent %X, its marker for no value", raw)}
 		}
 	}
-	d := a.typ.decode(raw)
+	d := a.decode(raw)
 	s := hal.Sample{Value: d.value, Raw: raw, Quality: physical.Good}
 	if d.cause != physical.CauseNone {
 		s.Quality, s.Cause, s.Detail = physical.Bad, d.cause, d.detail

@@ -74,7 +74,7 @@ func (r *rtu) clear(ctx context.Context, in *inbox, q question, t *turn) error {
 	now := time.Now()
 	sending := r.airtime(len(q.frame))
 	r.line, r.timeout = now.Add(sending), t.timeout
-	r.deadline = now.Add(sending + t.timeout + r.airtime(q.length))
+	r.deadline = now.Add(sending + t.timeout + r.airtime(q.reach()))
 	d, ok := ctx.Deadline()
 	if t.hurried = ok && d.Before(r.deadline); t.hurried {
 		r.deadline = d
@@ -83,6 +83,14 @@ func (r *rtu) clear(ctx context.Context, in *inbox, q question, t *turn) error {
 }
 
 func (r *rtu) airtime(characters int) time.Duration { return time.Duration(characters) * r.char }
+
+// reach is how long an answer may be.
+func (q question) reach() int {
+	if q.length == 0 {
+		return maxRTU
+	}
+	return q.length
+}
 
 // sitOut reads and discards while a unit that fell silent may still speak. One that was silent before as well is taken for dead: only
 // its own requests wait for it then.
@@ -235,6 +243,7 @@ func (r *rtu) answered(s *search, frame []byte) {
 
 // unanswered books what may still come, and says what came instead.
 func (r *rtu) unanswered(s *search, err error) error {
+	s.conclude()
 	switch {
 	case s.verdict == nil:
 		r.debts.owe(s.q)

@@ -43,6 +43,8 @@ func replyLength(b []byte) int {
 		return 10
 	case fcReadExceptionStatus:
 		return 5
+	case fcEncapsulated:
+		return identityLength(b)
 	default:
 		return 0
 	}
@@ -52,7 +54,7 @@ func knownFunction(fc byte) bool {
 	switch fc {
 	case fcReadCoils, fcReadDiscreteInputs, fcReadHoldingRegisters, fcReadInputRegisters, fcWriteSingleCoil, fcWriteSingleRegister,
 		fcReadExceptionStatus, fcDiagnostics, fcEventCounter, fcEventLog, fcWriteMultipleCoils, fcWriteMultipleRegisters,
-		fcReportServerID, fcMaskWriteRegister, fcReadWriteRegisters:
+		fcReportServerID, fcMaskWriteRegister, fcReadWriteRegisters, fcEncapsulated:
 		return true
 	default:
 		return false
@@ -73,6 +75,8 @@ func requestLength(b []byte) int {
 		return 10
 	case fcReadWriteRegisters:
 		return counted(b, 10)
+	case fcEncapsulated:
+		return 7
 	default:
 		return 0
 	}
@@ -94,7 +98,7 @@ func counted(b []byte, at int) int {
 type question struct {
 	unit, fc byte
 	frame    []byte // the request
-	length   int    // of the answer
+	length   int    // of the answer; 0 when it tells itself
 	echo     []byte // what the answer has to repeat, function included; nil for reads
 }
 
@@ -106,6 +110,8 @@ func questionOf(request []byte) question {
 		q.length = 5 + (quantity()+7)/8
 	case fcReadHoldingRegisters, fcReadInputRegisters, fcReadWriteRegisters:
 		q.length = 5 + 2*quantity()
+	case fcEncapsulated:
+		q.length = 0
 	case fcWriteMultipleCoils, fcWriteMultipleRegisters:
 		q.echo = request[1:6]
 	default:

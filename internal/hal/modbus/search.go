@@ -1,6 +1,9 @@
 package modbus
 
-import "bytes"
+import (
+	"bytes"
+	"fmt"
+)
 
 // found is what stands at the head of the inbox.
 type found uint8
@@ -23,8 +26,9 @@ type search struct {
 	t  tolerance
 
 	echoed  bool
-	verdict error // what came instead of the answer, nil as long as nothing of the unit came
-	wholly  bool  // it came whole and can only have been the answer
+	verdict error  // what came instead of the answer, nil as long as nothing of the unit came
+	wholly  bool   // it came whole and can only have been the answer
+	garbled []byte // bytes that are no frame, from the first that could begin the answer
 }
 
 // next takes what does not belong to the answer out of the inbox, and the answer when it is whole. With final no more bytes come, so
@@ -45,6 +49,9 @@ func (s *search) next(final bool) (frame []byte, waiting bool) {
 				return nil, s.ahead(b[1:])
 			}
 			s.unfinished(b)
+			s.garble(b[0])
+		case foundNoise:
+			s.garble(b[0])
 		case foundEcho:
 			s.echoed = true
 		case foundStrange:
@@ -110,7 +117,7 @@ func (s *search) own(b []byte) (found, int) {
 		return s.whole(b, foundStrange, n)
 	case b[1] == s.q.fc|exceptionFlag:
 		return s.mine(b, 5)
-	case b[1] == s.q.fc && (n == s.q.length || s.t.longer && n > s.q.length):
+	case b[1] == s.q.fc && (n == s.q.length || s.q.length == 0 || s.t.longer && n > s.q.length):
 		return s.mine(b, n)
 	default:
 		return s.whole(b, foundStrange, n)
@@ -131,10 +138,31 @@ func (s *search) mine(b []byte, n int) (found, int) {
 	}
 }
 
+// garble remembers a byte that belongs to no frame.
+func (s *search) garble(b byte) {
+	if len(s.garbled) > 0 && len(s.garbled) < maxRTU || len(s.garbled) == 0 && b == s.q.unit {
+		s.garbled = append(s.garbled, b)
+	}
+}
+
+// conclude gives the bytes that are no frame a name when the time is up and nothing better came.
+func (s *search) conclude() {
+	if s.verdict != nil || len(s.garbled) < rtuOverhead+1 {
+		return
+	}
+	for n := rtuOverhead + 1; n <= len(s.garbled); n++ {
+		if s.r.crc.closes(s.garbled[:n]) {
+			s.verdict = &protocolError{text: fmt.Sprintf("the device sent % X, which has not the form of an answer", s.garbled[:n]), late: true}
+			return
+		}
+	}
+	s.verdict = &crcError{text: fmt.Sprintf("%d bytes came that are no answer", len(s.garbled)), late: true}
+}
+
 // reaches reports whether b, which is unfinished, has the head of the answer.
 func (s *search) reaches(b []byte) bool {
 	n := replyLength(b)
-	return n == s.q.length || n == partial
+	return n == s.q.length || n == partial || s.q.length == 0
 }
 
 // whole looks for a frame of one of these lengths.
@@ -160,6 +188,8 @@ func questionBehind(frame []byte) question {
 	q := question{unit: frame[0], fc: frame[1], length: len(frame)}
 	switch q.fc {
 	case fcReadCoils, fcReadDiscreteInputs, fcReadHoldingRegisters, fcReadInputRegisters, fcReadWriteRegisters:
+	case fcEncapsulated:
+		q.length = 0
 	default:
 		q.echo = frame[1 : len(frame)-2]
 	}

@@ -18,6 +18,7 @@ import (
 // soak is a mixture of every fault against devices whose values tell where and when they were read.
 type soak struct {
 	t      *testing.T
+	pace   time.Duration
 	oracle *faultserver.Oracle
 	link   *hal.Link
 	mu     sync.Mutex
@@ -26,25 +27,42 @@ type soak struct {
 	sent   map[uint32]error // what became of each write, by its value
 }
 
-// TestSoak runs for 3 s, or for CAPD_SOAK (such as 1m).
+// TestSoak runs for 2 s, or for CAPD_SOAK (such as 1m).
 func TestSoak(t *testing.T) {
-	length := 3 * time.Second
+	length := 2 * time.Second
 	if text := os.Getenv("CAPD_SOAK"); text != "" {
 		var err error
 		if length, err = time.ParseDuration(text); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for name, devices := range map[string][]string{
-		"shared": {"{unit_id: 1, timeout: 15ms}", "{unit_id: 2, timeout: 15ms}", "{unit_id: 3, timeout: 15ms, quirks: {write_fc: 16}}"},
-		"alone":  {"{unit_id: 1, timeout: 15ms}"},
+	shared := []string{"{unit_id: 1, timeout: 15ms}", "{unit_id: 2, timeout: 15ms}", "{unit_id: 3, timeout: 15ms, quirks: {write_fc: 16}}"}
+	alone := []string{"{unit_id: 1, timeout: 15ms}"}
+	connections := []faultserver.Fault{faultserver.CloseInside, faultserver.ResetBefore, faultserver.ResetAfter, faultserver.CloseBefore, faultserver.CloseAfter}
+	tcp := func(t testing.TB, o faultserver.Options, devices ...string) (*conn, *faultserver.Server) {
+		s := serve(t, o)
+		return open(t, s.Addr(), devices...), s
+	}
+	for name, way := range map[string]struct {
+		open    func(testing.TB, faultserver.Options, ...string) (*conn, *faultserver.Server)
+		faults  []faultserver.Fault
+		late    time.Duration
+		pace    time.Duration // between the writes of one device: they come first, and reads want their turn
+		devices []string
+	}{
+		"tcp_shared":     {tcp, faultserver.All(), 20 * time.Millisecond, time.Millisecond, shared},
+		"tcp_alone":      {tcp, faultserver.All(), 20 * time.Millisecond, time.Millisecond, alone},
+		"line_shared":    {line, faultserver.AllRTU(), 70 * time.Millisecond, 200 * time.Millisecond, shared},
+		"line_alone":     {line, faultserver.AllRTU(), 20 * time.Millisecond, 60 * time.Millisecond, alone},
+		"gateway_shared": {gateway, append(faultserver.AllRTU(), connections...), 40 * time.Millisecond, 200 * time.Millisecond, shared},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o := &faultserver.Oracle{}
-			s := serve(t, faultserver.Options{Memory: o, Next: anyFault(uint64(time.Now().UnixNano())), Late: 20 * time.Millisecond})
-			k := &soak{t: t, oracle: o, failed: map[hal.ErrorKind]int{}, sent: map[uint32]error{},
-				link: hal.NewLink("L", open(t, s.Addr(), devices...), hal.LinkOptions{BackoffMin: time.Millisecond, BackoffMax: 5 * time.Millisecond})}
+			c, s := way.open(t, faultserver.Options{Memory: o, Next: anyFault(way.faults, uint64(time.Now().UnixNano())), Late: way.late}, way.devices...)
+			devices := way.devices
+			k := &soak{t: t, pace: way.pace, oracle: o, failed: map[hal.ErrorKind]int{}, sent: map[uint32]error{},
+				link: hal.NewLink("L", c, hal.LinkOptions{BackoffMin: time.Millisecond, BackoffMax: 5 * time.Millisecond})}
 			ctx, cancel := context.WithTimeout(t.Context(), length)
 			defer cancel()
 			var all sync.WaitGroup
@@ -62,10 +80,9 @@ func TestSoak(t *testing.T) {
 }
 
 // anyFault springs a random fault on every third request.
-func anyFault(seed uint64) func(faultserver.Request) faultserver.Fault {
+func anyFault(all []faultserver.Fault, seed uint64) func(faultserver.Request) faultserver.Fault {
 	var mu sync.Mutex
 	r := rand.New(rand.NewPCG(seed, seed))
-	all := faultserver.All()
 	return func(faultserver.Request) faultserver.Fault {
 		mu.Lock()
 		defer mu.Unlock()
@@ -155,7 +172,7 @@ func (k *soak) write(ctx context.Context, device int) {
 		k.mu.Lock()
 		k.sent[value] = err
 		k.mu.Unlock()
-		if err := pause(ctx, time.Millisecond); err != nil {
+		if err := pause(ctx, k.pace); err != nil {
 			return
 		}
 	}

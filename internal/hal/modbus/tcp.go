@@ -11,8 +11,10 @@ import (
 // dialer makes a connection; it obeys ctx.
 type dialer func(ctx context.Context) (stream, error)
 
-// readTCP reads what a link over TCP needs: endpoint (host or host:port, port 502 by default) and connect_timeout.
-func readTCP(m *document.Map, ps *document.Problems, s *linkSettings) {
+// readTCP reads what a link over TCP needs: endpoint (host or host:port, port 502 by default), connect_timeout and idle_close.
+func readTCP(m *document.Map, ps *document.Problems, s *linkSettings) { readEndpoint(m, ps, s, "502") }
+
+func readEndpoint(m *document.Map, ps *document.Problems, s *linkSettings, port string) {
 	m.Required("endpoint")
 	s.idleClose = duration(m, ps, "idle_close", time.Minute, 0)
 	s.connectTimeout = duration(m, ps, "connect_timeout", 3*time.Second, time.Millisecond)
@@ -20,9 +22,9 @@ func readTCP(m *document.Map, ps *document.Problems, s *linkSettings) {
 	if text == "" {
 		return
 	}
-	endpoint, err := endpointOf(text, "502")
+	endpoint, err := endpointOf(text, port)
 	if err != nil {
-		ps.Add(m.Node("endpoint").Problem(document.RuleValue, `write host:port, such as "10.1.2.3:502"`, "endpoint %q is not valid: %v", text, err))
+		ps.Add(m.Node("endpoint").Problem(document.RuleValue, `write host:port, such as "10.1.2.3:`+port+`"`, "endpoint %q is not valid: %v", text, err))
 	}
 	s.endpoint = endpoint
 }

@@ -53,8 +53,31 @@ func (x *transaction) Decode(reply []byte) (*goburrow.ProtocolDataUnit, error) {
 	return &goburrow.ProtocolDataUnit{FunctionCode: pdu[0], Data: pdu[1:]}, nil
 }
 
-// request is one call of goburrow's client.
-type request func(goburrow.Client) ([]byte, error)
+// client is goburrow's, for this one request.
+func (x *transaction) client() goburrow.Client { return goburrow.NewClient2(x, x) }
+
+// raw sends a PDU that goburrow's client does not know, and gives that of the answer.
+func (x *transaction) raw(fc byte, data ...byte) ([]byte, error) {
+	request, err := x.Encode(&goburrow.ProtocolDataUnit{FunctionCode: fc, Data: data})
+	if err != nil {
+		return nil, err
+	}
+	reply, err := x.Send(request)
+	if err != nil {
+		return nil, err
+	}
+	if err := x.Verify(request, reply); err != nil {
+		return nil, err
+	}
+	_, pdu, err := x.ch.framing.split(reply)
+	if err == nil && pdu[0] != fc {
+		return nil, &goburrow.ModbusError{FunctionCode: pdu[0], ExceptionCode: pdu[1]}
+	}
+	return pdu, err
+}
+
+// request is what is sent in a transaction.
+type request func(*transaction) ([]byte, error)
 
 // send sends one request one time. The data is valid until the next request.
 func (c *conn) send(ctx context.Context, dev *device, t turn, do request) ([]byte, turn, *wireError) {
@@ -65,7 +88,7 @@ func (c *conn) send(ctx context.Context, dev *device, t turn, do request) ([]byt
 			return nil, x.turn, &wireError{hal.Timeout, err}
 		}
 	}
-	data, err := do(goburrow.NewClient2(x, x))
+	data, err := do(x)
 	c.last = time.Now()
 	if err == nil {
 		return data, x.turn, nil
@@ -132,7 +155,8 @@ func worthAnother(err *wireError, t turn) bool {
 // request is the block's read.
 func (b block) request() request {
 	from, count := uint16(b.from), uint16(b.to-b.from)
-	return func(client goburrow.Client) ([]byte, error) {
+	return func(x *transaction) ([]byte, error) {
+		client := x.client()
 		switch b.table.readFunction() {
 		case fcReadCoils:
 			return client.ReadCoils(from, count)

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"capd/internal/physical"
 )
@@ -23,6 +22,7 @@ const (
 	classFloat
 	classBCD
 	classText
+	classMoment
 )
 
 // dataType is a type of the contract files. size is in bytes; 0 where the point declares a length.
@@ -40,8 +40,9 @@ func dataTypes() []dataType {
 		{"uint32", classUnsigned, 4}, {"int32", classSigned, 4},
 		{"uint64", classUnsigned, 8}, {"int64", classSigned, 8},
 		{"float16", classFloat, 2}, {"float32", classFloat, 4}, {"float64", classFloat, 8},
-		{"bcd16", classBCD, 2}, {"bcd32", classBCD, 4},
+		{"bcd8", classBCD, 1}, {"bcd16", classBCD, 2}, {"bcd32", classBCD, 4}, {"bcd64", classBCD, 8},
 		{"string", classText, 0},
+		{momentUnix32, classMoment, 4}, {momentUnixMS64, classMoment, 8}, {momentTI081, classMoment, 8},
 	}
 }
 
@@ -66,7 +67,7 @@ func (t dataType) kind() physical.Kind {
 	switch t.class {
 	case classBit:
 		return physical.Bool
-	case classText:
+	case classText, classMoment:
 		return physical.Text
 	default:
 		return physical.Number
@@ -84,7 +85,7 @@ func bad(cause physical.Cause, format string, args ...any) decoded {
 	return decoded{cause: cause, detail: fmt.Sprintf(format, args...)}
 }
 
-// decode reads canonical bytes (big-endian, the type's own size).
+// decode reads canonical bytes (big-endian, the type's own size) of what is no text.
 func (t dataType) decode(raw []byte) decoded {
 	switch t.class {
 	case classBit:
@@ -99,7 +100,7 @@ func (t dataType) decode(raw []byte) decoded {
 	case classBCD:
 		return decodeBCD(raw)
 	default:
-		return decodeText(raw)
+		return decodeMoment(t.name, raw)
 	}
 }
 
@@ -160,17 +161,7 @@ func decodeBCD(raw []byte) decoded {
 	return decoded{value: numberOf(digits)}
 }
 
-// decodeText ends a text at the first NUL and drops trailing blanks.
-func decodeText(raw []byte) decoded {
-	text, _, _ := strings.Cut(string(raw), "\x00")
-	text = strings.TrimRight(text, " ")
-	if !utf8.ValidString(text) {
-		return bad(physical.CauseImplausible, "the device sent bytes that are no UTF-8 text: % X", raw)
-	}
-	return decoded{value: physical.TextOf(text)}
-}
-
-// encode makes canonical bytes of a raw value; size is the point's own size in bytes.
+// encode makes canonical bytes of a raw value that is no text; size is the point's own size in bytes.
 func (t dataType) encode(v physical.Value, size int) ([]byte, error) {
 	if v.Kind() != t.kind() {
 		return nil, fmt.Errorf("%s takes a %s, not the %s %s", t.name, t.kind(), v.Kind(), v)
@@ -181,8 +172,8 @@ func (t dataType) encode(v physical.Value, size int) ([]byte, error) {
 			return []byte{1}, nil
 		}
 		return []byte{0}, nil
-	case classText:
-		return encodeText(v, size)
+	case classMoment:
+		return nil, fmt.Errorf("%s can only be read", t.name)
 	case classFloat:
 		return encodeFloat(v, t.name, size)
 	default:
@@ -253,15 +244,5 @@ func encodeFloat(v physical.Value, name string, size int) ([]byte, error) {
 	if d, _ := v.Number(); !d.IsZero() && math.Abs(got) < smallest {
 		return nil, fmt.Errorf("%s is too close to 0 for %s; its smallest magnitude is %g", v, name, smallest)
 	}
-	return raw, nil
-}
-
-func encodeText(v physical.Value, size int) ([]byte, error) {
-	text, _ := v.Text()
-	if len(text) > size || strings.Contains(text, "\x00") {
-		return nil, fmt.Errorf("the text has %d bytes; the point takes at most %d, without NUL", len(text), size)
-	}
-	raw := make([]byte, size)
-	copy(raw, text)
 	return raw, nil
 }

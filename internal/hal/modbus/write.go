@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	goburrow "github.com/goburrow/modbus"
-
 	"capd/internal/hal"
 	"capd/internal/physical"
 )
@@ -66,7 +64,8 @@ func (c command) filled(present uint16) command {
 }
 
 // request is the command as goburrow's client sends it.
-func (c command) request(client goburrow.Client) ([]byte, error) {
+func (c command) request(x *transaction) ([]byte, error) {
+	client := x.client()
 	switch c.fc {
 	case fcWriteSingleCoil:
 		return client.WriteSingleCoil(c.address, c.value)
@@ -131,8 +130,8 @@ func (a *address) writable(s settings) error {
 	switch {
 	case !a.table.writable():
 		return fmt.Errorf("a %s can only be read", a.table)
-	case a.scaled:
-		return fmt.Errorf("what a value means depends on the scale register %d, which the device may change, so it cannot be written", a.scale)
+	case a.scaled || a.typ.class == classMoment:
+		return fmt.Errorf("a point of type %s%s can only be read", a.typ.name, map[bool]string{true: " with a scale register"}[a.scaled])
 	case a.count > s.maxWrite():
 		return fmt.Errorf("%d registers cannot be written at once, only %d", a.count, s.maxWrite())
 	case a.part != whole && !s.maskWrite && !a.rmw:

@@ -82,7 +82,7 @@ func TestWritesThatCannotBeMadeSendNothing(t *testing.T) {
 func TestAReadModifyWriteThatCannotReadSendsNoWrite(t *testing.T) {
 	b := bank()
 	s := serve(t, faultserver.Options{Memory: b, Next: script(faultserver.Busy)})
-	c := open(t, s.Addr(), "{unit_id: 1}")
+	c := open(t, s.Addr(), "{unit_id: 1, quirks: {busy_retries: 0}}")
 	_, err := c.Write(t.Context(), "A", at(t, "{table: holding_register, address: 1, bit: 1, rmw: true}"), physical.FlagOf(true))
 	if e := wantKind(t, err, hal.BusyDevice); e.MaySent || e.Code != 6 || len(b.Writes()) != 0 {
 		t.Errorf("%+v, executed %v", e, b.Writes())

@@ -38,11 +38,14 @@ func ID(text, fallback string) string {
 
 func clipName(name string) string { return strings.TrimRight(name[:min(len(name), longest)], "_-") }
 
+// letters are those whose plain form is not the letter without its mark.
+var letters = strings.NewReplacer("ä", "ae", "ö", "oe", "ü", "ue", "Ä", "Ae", "Ö", "Oe", "Ü", "Ue", "ß", "ss", "ø", "o", "Ø", "O", "æ", "ae", "Æ", "Ae",
+	"ł", "l", "Ł", "L", "Δ", "delta", "µ", "u", "μ", "u", "φ", "phi", "Ω", "ohm", "Σ", "sum")
+
 // spell writes Latin letters with marks as plain ones: "Größe" is "Groesse", "débit" is "debit". It is false when letters of
 // another script remain.
 func spell(text string) (string, bool) {
-	text = strings.NewReplacer("ä", "ae", "ö", "oe", "ü", "ue", "Ä", "Ae", "Ö", "Oe", "Ü", "Ue", "ß", "ss", "ø", "o", "Ø", "O", "æ", "ae", "Æ", "Ae",
-		"ł", "l", "Ł", "L", "Δ", "delta", "µ", "u", "μ", "u", "φ", "phi", "Ω", "ohm", "Σ", "sum").Replace(norm.NFC.String(text))
+	text = letters.Replace(norm.NFC.String(text))
 	var b strings.Builder
 	for _, r := range norm.NFKD.String(text) {
 		switch {

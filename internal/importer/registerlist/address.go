@@ -32,7 +32,7 @@ type written struct {
 	last   int    // registers behind the first, of a range
 	bit    int    // -1 when there is none
 	half   string // "high" or "low" byte
-	point0 bool   // the bit is the ".0" that spreadsheets put behind whole numbers
+	point0 bool   // the bit may be the ".0" that spreadsheets put behind whole numbers
 }
 
 var (
@@ -73,7 +73,7 @@ func (a addressReader) read(text string) (written, error) {
 		return written{}, fmt.Errorf("the row has no address")
 	case len(t) > 60:
 		return written{}, fmt.Errorf("%q is too long for an address", clip(t))
-	case scientific.MatchString(t):
+	case !a.hex && scientific.MatchString(t):
 		return written{}, fmt.Errorf("%s was shortened by the spreadsheet; format the column as text and export again", t)
 	}
 	bit, half := -1, ""
@@ -113,7 +113,7 @@ func (a addressReader) places(t string) (written, error) {
 	}
 	if m := bitSuffix.FindStringSubmatch(t); m != nil {
 		if w, ok := a.number(m[1]); ok && !follows(w, m[2], t) {
-			w.bit, w.point0 = number(m[2]), m[2] == "0" && strings.HasSuffix(t, ".0")
+			w.bit, w.point0 = number(m[2]), m[2] == "0" && !strings.HasSuffix(t, ":0")
 			return w, nil
 		}
 	}

@@ -23,7 +23,6 @@ type candidate struct {
 	w        written
 	table    string // that other columns or the rows above name
 	line     int
-	name     string
 	multiple bool // it surely takes several registers
 }
 

@@ -78,6 +78,7 @@ func TestTheBaseIsGuessedForTheListAsAWhole(t *testing.T) {
 		{"4x with a round one", "4x0000,int16 4x0001,int16", "holding_register 0", true},
 		{"0x beside 4x is a coil", "0x0010,bool 4x0001,int16", "coil 9", true},
 		{"0x alone is hexadecimal", "0x0010,int16 0x0012,int16", "holding_register 16", true},
+		{"hexadecimal without a mark", "00E5,int16 00A1,int16 0100,int16", "holding_register 229", true},
 		{"beside hexadecimal", "7,int16 0x0012,int16", "holding_register 7", false},
 	} {
 		l, ps := readText("Address,Type\n"+strings.ReplaceAll(c.rows, " ", "\n"), Options{})

@@ -152,7 +152,7 @@ func (m mark) decimal(text string) (string, error) {
 	if m != ',' {
 		group = ","
 	}
-	plain := strings.NewReplacer(group, "", "'", "").Replace(text)
+	plain := strings.ReplaceAll(strings.ReplaceAll(text, group, ""), "'", "")
 	plain = strings.TrimPrefix(strings.ReplaceAll(plain, ",", "."), "+")
 	if !plainNumber.MatchString(plain) {
 		return "", fmt.Errorf("%q is no number; write one such as 0.1", clip(text))

@@ -24,11 +24,11 @@ const (
 
 // valueType is the type of a row as its cell says it.
 type valueType struct {
-	kind   kind
-	bits   int  // width; of a text, 8 for every byte when the cell gives its length
-	loose  bool // the width is only what the name means on most controllers: INT over two registers is 32 bits wide
-	order  string
-	orders string // what was written about the order, when it can mean several
+	kind    kind
+	bits    int  // width; of a text, 8 for every byte when the cell gives its length
+	loose   bool // the width is only what the name means on most controllers: INT over two registers is 32 bits wide
+	order   string
+	unclear string // what was written about the order, when it can mean several
 }
 
 // typeNames are the short spellings, without blanks and punctuation. The rest is read by its words.
@@ -98,7 +98,7 @@ func (r typeReader) read(text string) (t valueType, ok bool) {
 	if t, ok = r.words(rest); !ok {
 		return t, false
 	}
-	t.order, t.orders = order, unclear
+	t.order, t.unclear = order, unclear
 	return t, true
 }
 

@@ -98,7 +98,8 @@ func (b *Box) open(t testing.TB) {
 	for _, r := range b.Registry.Snapshot().Rejected {
 		t.Fatalf("%s: %v", r.File, r.Problems)
 	}
-	b.Corridor = invoke.New(context.WithoutCancel(t.Context()), invoke.Deps{Snapshots: b.Registry, Machine: b.Machine, Journal: b.Journal, Policy: b.Policy,
+	b.Corridor = invoke.New(context.WithoutCancel(t.Context()), invoke.Deps{Snapshots: b.Registry, Machine: b.Machine, Journal: b.Journal,
+		Policy:   b.Policy,
 		Standing: b.Standing, Breakers: b.Breakers, Alarms: b.Alarms, Log: log})
 	t.Cleanup(func() {
 		b.Machine.Release()
@@ -120,7 +121,8 @@ func (b *Box) Reload(ctx context.Context) (*registry.Snapshot, error) {
 
 func (b *Box) serve(t testing.TB, change []func(*localapi.Deps)) {
 	t.Helper()
-	deps := localapi.Deps{Version: "test", Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Corridor: b.Corridor, Snapshots: b.Registry, Machine: b.Machine,
+	deps := localapi.Deps{Version: "test", Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Corridor: b.Corridor, Snapshots: b.Registry,
+		Machine: b.Machine,
 		Journal: b.Journal, Standing: b.Standing, Breakers: b.Breakers, Alarms: b.Alarms, Policy: b.Policy, Tokens: b.Tokens, Reload: b.Reload,
 		StoreSize: func() int64 { return 65536 }, MCPURL: "http://127.0.0.1:7420/mcp", Technicians: "capd-tech", OwnUIDIsTechnician: true}
 	for _, c := range change {

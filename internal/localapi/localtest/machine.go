@@ -144,6 +144,7 @@ func (m *Machine) Preview(ref string, v physical.Value) (string, error) {
 func (m *Machine) Stats() []field.LinkStatus {
 	now := time.Now()
 	return []field.LinkStatus{{ID: "PLC-NET", Transport: "modbus_tcp", Open: true,
-		Stats:   hal.LinkStats{Transactions: 120, Failed: 1, Errors: map[hal.ErrorKind]uint64{hal.Timeout: 1}, LastOK: now, Latency: 2 * time.Millisecond, MaxLatency: 9 * time.Millisecond},
+		Stats: hal.LinkStats{Transactions: 120, Failed: 1, Errors: map[hal.ErrorKind]uint64{hal.Timeout: 1}, LastOK: now, Latency: 2 * time.Millisecond,
+			MaxLatency: 9 * time.Millisecond},
 		Devices: []field.DeviceStatus{{ID: "PS07-PLC", Points: 4, Polled: 3, LastGood: now}}}}
 }

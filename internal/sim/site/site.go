@@ -20,7 +20,8 @@ var files embed.FS
 
 // Params is what the files depend on.
 type Params struct {
-	Modbus string  // host:port of the plant's gateway
+	Modbus string  // host:port of the plant's PLC
+	Serial string  // path of the serial line with drive, power meter and relays
 	Listen string  // host:port of MCP, such as 127.0.0.1:0
 	State  string  // state folder
 	Run    string  // folder of the sockets

@@ -11,6 +11,7 @@ func (g *Guide) Faults(ctx context.Context, tell func(Step) error) (Report, erro
 	for _, c := range faultCases() {
 		stops = append(stops, stop{c.name, c.title, c.play})
 	}
+	stops = append(stops, busStops()...)
 	stops = append(stops, stop{"F15", "Daemon killed between write and verification.", killedDaemon})
 	return g.run(ctx, stops, tell)
 }
@@ -47,8 +48,13 @@ func faultCases() []faultCase {
 		{name: "F3", title: "The PLC takes the write, the reply is lost.", fault: "F3", tool: valve, args: opening(60), want: moved},
 		{name: "F4", title: "The write is lost before the PLC.", fault: "F4", tool: valve, args: opening(60),
 			want: want{verdict: "refuted", level: "E0", refutedAt: "E2", code: "VERIFY_MISMATCH", layer: "execution", more: retrySafe}},
+		{name: "F5", title: "The coupling of P-01 is broken.", fault: "F5", tool: "start_pump", args: map[string]any{},
+			want: want{verdict: "refuted", level: "E3", refutedAt: "E4", code: "VERIFY_MISMATCH", layer: "device", writes: -1, more: standing}},
+		{name: "F6a_start_pump", title: "LIT-05 gives NaN; start_pump.", fault: "F6a", tool: "start_pump", args: map[string]any{},
+			want: want{verdict: "not_executed", level: "E0", code: "PERMIT_UNKNOWN", layer: "policy"}},
 		{name: "F8", title: "The selector stands in local.", fault: "F8", tool: valve, args: opening(60),
 			want: want{verdict: "not_executed", level: "E0", code: "LOCAL_MODE", layer: "policy"}},
+		{name: "F12", title: "The siren's coil is on, its contact dead.", fault: "F12", tool: "sound_siren", args: map[string]any{"on": true}, want: refuted},
 		{name: "F17", title: "The PLC answers after 900 ms.", fault: "F17", tool: valve, args: opening(60), want: moved},
 		{name: "F19a", title: "45 asked instead of 4.5.", fault: "F19a", tool: "set_level_setpoint", args: map[string]any{"level": 45},
 			want: want{verdict: "not_executed", level: "E0", code: "OUT_OF_RANGE", layer: "capability"}},

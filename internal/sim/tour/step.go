@@ -56,6 +56,9 @@ type answer struct {
 		Phase string `json:"phase"`
 		Value any    `json:"value"`
 	} `json:"evidence"`
+	Budgets []struct {
+		Used int64 `json:"used"`
+	} `json:"write_budget"`
 	Reason *struct {
 		Code      string      `json:"code"`
 		Layer     string      `json:"layer"`

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# mbpoll, a Modbus client that others wrote (libmodbus), judges the demo plant: registers, exceptions, writes.
+# mbpoll, a Modbus client that others wrote (libmodbus), judges the demo plant: registers, exceptions, writes,
+# over TCP and over the serial line.
 . "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 
 need jq jq
@@ -7,19 +8,24 @@ need mbpoll mbpoll
 need_capd
 start_demo --speed 4
 
+# mb UNIT ARGUMENTS... [-- VALUES...]: mbpoll on the wire of the unit; units above 10 are on the serial line. TABLE below is mbpoll's -t: 0 coil,
+# 1 discrete input, 3 input register, 4 holding register, with :float for two registers, low word first.
+mb() {
+	local unit=$1 wire=(-m tcp -p "${modbus##*:}") device=${modbus%:*} options=()
+	shift
+	[ "$unit" -le 10 ] || [ "$unit" -gt 31 ] || { wire=(-m rtu -b 19200 -P none) device=$serial; }
+	while [ $# -gt 0 ] && [ "$1" != -- ]; do options+=("$1") && shift; done
+	timeout 10 mbpoll "${wire[@]}" -0 -1 -o 3 -a "$unit" "${options[@]}" "$device" "$@" 2>&1
+}
 # poll UNIT TABLE ADDRESS COUNT [OPTIONS...]: prints what it read, in one line; fails as mbpoll does, which then tells why.
-# TABLE is mbpoll's -t: 0 coil, 1 discrete input, 3 input register, 4 holding register, with :float for two registers, low word first.
 poll() {
-	local unit=$1 table=$2 address=$3 count=$4 output status
-	shift 4
-	output=$(timeout 10 mbpoll -m tcp -p "${modbus##*:}" -0 -1 -o 3 -a "$unit" -t "$table" -r "$address" -c "$count" "$@" "${modbus%:*}" 2>&1)
-	status=$?
-	[ "$status" = 0 ] || { echo "$output"; return 1; }
+	local output
+	output=$(mb "$1" -t "$2" -r "$3" -c "$4" "${@:5}") || { echo "$output"; return 1; }
 	sed -nE 's/^\[[0-9]+\]:[[:space:]]*([^[:space:]]+).*/\1/p' <<<"$output" | xargs
 }
-write() { # UNIT TABLE ADDRESS VALUES...: mbpoll takes no -c with values
+write() { # UNIT TABLE ADDRESS VALUES...
 	local output
-	output=$(timeout 10 mbpoll -m tcp -p "${modbus##*:}" -0 -1 -o 3 -a "$1" -t "$2" -r "$3" "${modbus%:*}" -- "${@:4}" 2>&1) || { echo "$output"; return 1; }
+	output=$(mb "$1" -t "$2" -r "$3" -- "${@:4}") || { echo "$output"; return 1; }
 }
 reads() { # WANTED ARGUMENTS OF POLL...
 	local got
@@ -55,7 +61,7 @@ check "a block across a hole" refused "$no_address" poll 1 3 0 11
 check "the last address" refused "$no_address" poll 1 4 65535 1
 check "beyond the last address" refused "$no_address" poll 1 4 65535 2
 check "a coil that does not exist" refused "$no_address" poll 1 0 2 1
-check "a unit that does not exist" refused "Target device failed to respond" poll 99 3 0 1
+check "a unit behind the gateway that does not exist" refused "Target device failed to respond" poll 99 3 0 1
 
 check "one register is written (function 6)" write 1 4 100 600
 check "and reads back" reads 600 1 4 100 1
@@ -69,6 +75,7 @@ check "and the inlet valve opens" until_true 10 reads "1 0" 1 1 0 2
 check "two coils are written (function 15)" write 1 0 0 0 0
 check "and the inlet valve closes again" until_true 10 reads "0 1" 1 1 0 2
 
+release_serial
 check "drive: a speed above its limit is refused" refused "$no_value" write 11 4 1 5001
 check "drive: run and reset at once are refused" refused "$no_value" write 11 4 0 9
 check "drive: the speed setpoint is written" write 11 4 1 3000
@@ -81,4 +88,6 @@ check "relays: a block of eight" reads "0 0 0 0 0 0 0 0" 31 0 0 8
 check "relays: any other block is refused" refused "$no_address" poll 31 0 0 2
 check "relays: the siren is switched on" write 31 0 1 1
 check "relays: its current contact closes" until_true 5 reads "0 1 0 0 0 0 0 0" 31 1 0 8
+check "a unit on the serial line that does not exist keeps silent" refused "Connection timed out" poll 30 3 0 1
+check "and the next one answers" reads "0 1 0 0 0 0 0 0" 31 0 0 8
 finish

@@ -23,9 +23,9 @@ type Memory interface {
 
 // Request is one request as it arrived.
 type Request struct {
-	Conn   int // number of the connection, from 1
-	Number int // number of the request on this server, from 1
-	TID    uint16
+	Conn   int    // number of the connection, from 1
+	Number int    // number of the request on this server, from 1
+	TID    uint16 // 0 with Options.RTU
 	Unit   byte
 	PDU    []byte
 }
@@ -37,19 +37,24 @@ type Options struct {
 	Next func(Request) Fault
 	// Rewrite, when set, gives the segments to send instead of the right reply of a request without a fault.
 	Rewrite func(r Request, reply []byte) [][]byte
+	// Gap is the pause between the segments of Rewrite.
+	Gap time.Duration
 	// Late is how long a delayed reply takes; default 50 ms.
 	Late time.Duration
+	// RTU makes the frames those of a serial line, as a gateway passes them on. A delayed reply then delays those that follow it,
+	// because a line keeps them in order. Requests to unit 0 are executed and not answered.
+	RTU bool
 }
 
 // Server is a running server on 127.0.0.1.
 type Server struct {
 	o        Options
-	listener net.Listener
+	listener net.Listener // nil on a line
 	quit     chan struct{}
 	running  sync.WaitGroup
 
 	mu       sync.Mutex
-	conns    map[net.Conn]struct{}
+	conns    map[io.Closer]struct{}
 	accepted int
 	requests int
 	closed   bool
@@ -60,16 +65,29 @@ func Start(addr string, o Options) (*Server, error) {
 	if addr == "" {
 		addr = "127.0.0.1:0"
 	}
-	if o.Late == 0 {
-		o.Late = 50 * time.Millisecond
-	}
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
 		return nil, fmt.Errorf("faultserver: %w", err)
 	}
-	s := &Server{o: o, listener: l, quit: make(chan struct{}), conns: map[net.Conn]struct{}{}}
+	s := &Server{o: o.filled(), listener: l, quit: make(chan struct{}), conns: map[io.Closer]struct{}{}}
 	s.running.Go(s.accept)
 	return s, nil
+}
+
+// StartLine serves a line that is open already, such as the master end of a pseudo-terminal, with Options.RTU.
+func StartLine(line io.ReadWriteCloser, o Options) *Server {
+	o.RTU = true
+	s := &Server{o: o.filled(), quit: make(chan struct{}), conns: map[io.Closer]struct{}{line: {}}, accepted: 1}
+	p := &peer{s: s, conn: line, in: bufio.NewReader(line), number: 1}
+	s.running.Go(p.serve)
+	return s
+}
+
+func (o Options) filled() Options {
+	if o.Late == 0 {
+		o.Late = 50 * time.Millisecond
+	}
+	return o
 }
 
 // Addr is where the server listens, as host:port.
@@ -98,7 +116,7 @@ func (s *Server) Hangup(hard bool) {
 	}
 }
 
-func hangup(c net.Conn, hard bool) {
+func hangup(c io.Closer, hard bool) {
 	if tcp, ok := c.(*net.TCPConn); ok && hard {
 		_ = tcp.SetLinger(0) // a failure leaves an orderly end, which is a fault too
 	}
@@ -113,7 +131,9 @@ func (s *Server) Close() {
 		close(s.quit)
 	}
 	s.mu.Unlock()
-	_ = s.listener.Close()
+	if s.listener != nil {
+		_ = s.listener.Close()
+	}
 	s.Hangup(false)
 	s.running.Wait()
 }
@@ -141,7 +161,7 @@ func (s *Server) accept() {
 // peer is one connection.
 type peer struct {
 	s      *Server
-	conn   net.Conn
+	conn   io.ReadWriteCloser
 	in     *bufio.Reader
 	number int
 	mu     sync.Mutex // of writing, which delayed replies share
@@ -165,6 +185,9 @@ func (p *peer) serve() {
 
 // next takes one whole frame, whatever stands in it.
 func (p *peer) next() (Request, error) {
+	if p.s.o.RTU {
+		return p.nextRTU()
+	}
 	var header [7]byte
 	if _, err := io.ReadFull(p.in, header[:]); err != nil {
 		return Request{}, err
@@ -177,12 +200,14 @@ func (p *peer) next() (Request, error) {
 	if _, err := io.ReadFull(p.in, pdu); err != nil {
 		return Request{}, err
 	}
+	return p.request(binary.BigEndian.Uint16(header[:]), header[6], pdu), nil
+}
+
+func (p *peer) request(tid uint16, unit byte, pdu []byte) Request {
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()
 	p.s.requests++
-	return Request{
-		Conn: p.number, Number: p.s.requests, TID: binary.BigEndian.Uint16(header[:]), Unit: header[6], PDU: pdu,
-	}, nil
+	return Request{Conn: p.number, Number: p.s.requests, TID: tid, Unit: unit, PDU: pdu}
 }
 
 // answer deals with one request; false when the connection has ended.
@@ -199,6 +224,9 @@ func (p *peer) answer(r Request) bool {
 		return false
 	}
 	reply := p.execute(r)
+	if p.s.o.RTU && r.Unit == 0 {
+		return true
+	}
 	switch fault {
 	case NoReply:
 		return true
@@ -206,21 +234,46 @@ func (p *peer) answer(r Request) bool {
 		hangup(p.conn, fault == ResetAfter)
 		return false
 	case LateReply:
-		p.held = append(p.held, Frame(r.TID, r.Unit, reply)...)
+		p.held = append(p.held, p.frame(r, reply)...)
 		return true
 	case DelayedReply:
-		p.s.running.Go(func() { p.delay(Frame(r.TID, r.Unit, reply)) })
+		if p.s.o.RTU {
+			p.delay(p.frame(r, reply))
+		} else {
+			p.s.running.Go(func() { p.delay(p.frame(r, reply)) })
+		}
 		return true
 	}
-	segments := segments(fault, r, reply)
-	if fault == None && p.s.o.Rewrite != nil {
-		segments = p.s.o.Rewrite(r, Frame(r.TID, r.Unit, reply))
+	gap := fault.gap()
+	if fault == None {
+		gap = p.s.o.Gap
+	}
+	return p.send(p.segments(fault, r, reply), gap) && fault != CloseInside
+}
+
+func (p *peer) frame(r Request, pdu []byte) []byte {
+	if p.s.o.RTU {
+		return FrameRTU(r.Unit, pdu)
+	}
+	return Frame(r.TID, r.Unit, pdu)
+}
+
+// segments are the writes that answer a request.
+func (p *peer) segments(fault Fault, r Request, reply []byte) [][]byte {
+	var out [][]byte
+	switch {
+	case fault == None && p.s.o.Rewrite != nil:
+		out = p.s.o.Rewrite(r, p.frame(r, reply))
+	case p.s.o.RTU:
+		out = segmentsRTU(fault, r, reply)
+	default:
+		out = segments(fault, r, reply)
 	}
 	if len(p.held) > 0 {
-		segments = append([][]byte{p.held}, segments...)
+		out = append([][]byte{p.held}, out...)
 		p.held = nil
 	}
-	return p.send(segments) && fault != CloseInside
+	return out
 }
 
 func (p *peer) execute(r Request) []byte {
@@ -234,15 +287,25 @@ func (p *peer) delay(frame []byte) {
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-		p.send([][]byte{frame})
+		p.send([][]byte{frame}, 0)
 	case <-p.s.quit:
 	}
 }
 
-func (p *peer) send(segments [][]byte) bool {
+// send writes segments with pauses between them.
+func (p *peer) send(segments [][]byte, gap time.Duration) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, s := range segments {
+	for i, s := range segments {
+		if i > 0 && gap > 0 {
+			timer := time.NewTimer(gap)
+			select {
+			case <-timer.C:
+			case <-p.s.quit:
+				timer.Stop()
+				return false
+			}
+		}
 		if _, err := p.conn.Write(s); err != nil {
 			return false
 		}
