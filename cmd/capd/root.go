@@ -45,7 +45,7 @@ capd is not a safety function.`,
 	cmd.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return &exitError{code: exitUsage, text: fmt.Sprintf("%v; see %s --help", err, c.CommandPath())}
 	})
-	cmd.AddCommand(runCommand(), demoCommand(), mcpCommand(), versionCommand())
+	cmd.AddCommand(runCommand(), demoCommand(), mcpCommand(), probeCommand(), importCommand(), versionCommand())
 	cmd.AddCommand(localCommands()...)
 	return cmd
 }

@@ -48,6 +48,7 @@ func rooms() map[string][]string {
 		"github.com/fsnotify/fsnotify":          {"internal/app"},
 		"github.com/google/uuid":                {"internal/invoke"},
 		"github.com/spf13/cobra":                {"cmd/capd"},
+		"github.com/spf13/pflag":                {"cmd/capd"},
 		"golang.org/x/time":                     {"internal/mcpserver", "internal/localapi"},
 		"golang.org/x/text":                     {"internal/importer"},
 		"golang.org/x/sys":                      {"internal/store", "internal/hal/modbus", "internal/localapi", "internal/sim", "internal/journal"},

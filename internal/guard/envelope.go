@@ -1,7 +1,6 @@
 package guard
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 
@@ -92,102 +91,4 @@ func limitsText(l inventory.Limits, unit physical.Unit) string {
 		text += fmt.Sprintf("at most %s %s", l.Max, unit)
 	}
 	return text
-}
-
-// bases is what a step is measured from: the fresh setpoint, and the fresh feedback where it differs from the setpoint by more
-// than the verification's own tolerance.
-func (f Fresh) bases(w Write) ([]physical.Decimal, *outcome.Refusal) {
-	own := f.Action.Scope.Points[w.Step.Alias]
-	r, refusal := f.usable("the step of "+own.Ref, own, 0)
-	if refusal != nil {
-		return nil, refusal
-	}
-	setpoint, ok := r.Value.Number()
-	if !ok {
-		return nil, outcome.Refuse(outcome.PermitUnknown, fmt.Sprintf("the step of %s cannot be judged: its setpoint reads %s", own.Ref, r.Value))
-	}
-	bases := []physical.Decimal{setpoint}
-	if f.Action.Plan == nil {
-		return bases, nil
-	}
-	for _, e := range f.Action.Plan.Expect {
-		if e.Point.Role != physical.Feedback || e.Point.Unit != own.Unit || e.Kind != "near" || !f.follows(e, w) {
-			continue
-		}
-		r, refusal := f.usable("the step of "+own.Ref, e.Point, 0)
-		if refusal != nil {
-			return nil, refusal
-		}
-		if v, ok := r.Value.Number(); ok && !physical.Within(v, setpoint, e.Tolerance) {
-			bases = append(bases, v)
-		}
-	}
-	return bases, nil
-}
-
-// window is the values that range and steps allow now, nil when there is none or an end is open. Its ends are allowed themselves:
-// they keep the smallest step from the setpoint, or are the setpoint, and a raw value stands for each.
-func window(w Write, bases []physical.Decimal) *outcome.Span {
-	e := w.Step.Point.Point.Envelope
-	low, high := e.Min, e.Max
-	for _, base := range bases {
-		if e.MaxStep != nil {
-			low, high = atLeast(low, base.Sub(*e.MaxStep)), atMost(high, base.Add(*e.MaxStep))
-		}
-	}
-	if low == nil || high == nil {
-		return nil
-	}
-	s := &outcome.Span{Low: *low, High: *high}
-	if len(bases) > 0 && e.MinStep != nil {
-		s.Low, s.High = clear(s.Low, bases[0], *e.MinStep, 1), clear(s.High, bases[0], *e.MinStep, -1)
-	}
-	s.Low, s.High = inwards(w, s.Low, true), inwards(w, s.High, false)
-	if s.Low.GreaterThan(s.High) {
-		return nil
-	}
-	return s
-}
-
-func atLeast(a *physical.Decimal, b physical.Decimal) *physical.Decimal {
-	if a == nil || b.GreaterThan(*a) {
-		return &b
-	}
-	return a
-}
-
-func atMost(a *physical.Decimal, b physical.Decimal) *physical.Decimal {
-	if a == nil || b.LessThan(*a) {
-		return &b
-	}
-	return a
-}
-
-// clear moves an end that is nearer to the setpoint than the smallest step inwards: to the setpoint, or past it by that step.
-func clear(end, setpoint, least physical.Decimal, inward int) physical.Decimal {
-	way := end.Sub(setpoint)
-	switch {
-	case way.IsZero() || way.Abs().GreaterThanOrEqual(least):
-		return end
-	case way.Sign() != inward:
-		return setpoint
-	case inward > 0:
-		return setpoint.Add(least)
-	default:
-		return setpoint.Sub(least)
-	}
-}
-
-// inwards is the nearest value inside the window for which there is a raw value.
-func inwards(w Write, end physical.Decimal, low bool) physical.Decimal {
-	_, _, err := w.Step.Point.Raw(physical.NumberOf(end))
-	between, ok := errors.AsType[*physical.NotRepresentableError](err)
-	switch {
-	case !ok:
-		return end
-	case low:
-		return between.Above
-	default:
-		return between.Below
-	}
 }

@@ -139,7 +139,10 @@ func (c *channel) clear(t *turn) error {
 func (c *channel) fail(ctx context.Context, t *turn, err error) error {
 	var broken *protocolError
 	var damaged *crcError
+	var classed *wireError
 	switch {
+	case errors.As(err, &classed):
+		return classed
 	case errors.As(err, &broken):
 		c.distrust()
 		return &wireError{hal.Protocol, err}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"time"
+
+	"capd/internal/hal"
 )
 
 // rtu is the framing of serial lines, also when they are carried over TCP. Frames end where their length and check say; the time
@@ -55,6 +57,9 @@ func (r *rtu) drain(in *inbox) error {
 // ready waits until the line is silent and nothing can come on it that the answer to request could be confused with.
 func (r *rtu) ready(ctx context.Context, in *inbox, request []byte, t *turn) error {
 	q := questionOf(request)
+	if q.unit == 0 && q.echo == nil {
+		return &wireError{hal.BadAddress, errors.New("unit 0 is all units of the line at once, which can be written but not read")}
+	}
 	if err := r.sitOut(ctx, in, q.unit); err != nil {
 		return err
 	}

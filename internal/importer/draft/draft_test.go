@@ -1,6 +1,7 @@
 package draft
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -59,14 +60,13 @@ func TestNoNameIsGivenTwice(t *testing.T) {
 }
 
 func TestAFileOfManyPointsIsSplitIntoAssets(t *testing.T) {
-	f := File{Link: "L", Endpoint: "192.0.2.1:502", Devices: []Device{{ID: "D", UnitID: 1}}, Assets: []Asset{{ID: "A", Device: "D"}}}
-	var names Names
-	for range maxPoints + 1 {
-		f.Assets[0].Points = append(f.Assets[0].Points, Point{Name: names.Take("p"), At: Map{}.Raw("table", "coil").Int("address", 1), Rest: Map{}.Raw("role", "status")})
+	parts := split([]Asset{{ID: "A", Points: make([]Point, 2*maxPoints+1), Tail: []string{"end"}}, {ID: "A", Points: make([]Point, 1)}, {ID: "B"}})
+	var got []string
+	for _, p := range parts {
+		got = append(got, fmt.Sprintf("%s %d %d", p.ID, len(p.Points), len(p.Tail)))
 	}
-	inv := parse(t, f.YAML())
-	if len(inv.Assets["A"].Points) != maxPoints || len(inv.Assets["A_2"].Points) != 1 {
-		t.Error(inv.AssetIDs())
+	if want := "A 5000 0, A_2 5000 0, A_3 1 1, A_4 1 0, B 0 0"; strings.Join(got, ", ") != want {
+		t.Errorf("%v, want %s", got, want)
 	}
 }
 

@@ -19,7 +19,7 @@ const (
 	formX                     // 4x0001
 	formNamed                 // HR100
 	formHex                   // 0x64: the address on the wire
-	formWord                  // %MW100: zero-based by definition (Schneider Electric, EcoStruxure Machine Expert, Modbus mapping)
+	formWord                  // %MW100: the register's own number, on the controllers that call it so
 )
 
 // written is an address as read, before it is known what the list counts from.

@@ -6,6 +6,5 @@
 // (scale_register), to be read together with the value. Nothing it proposes can write.
 //
 // The layouts of the models come from the SunSpec Alliance's model definitions; see NOTICE and LICENSE in this folder. The rules of
-// the chain and of values that are not implemented are those of the SunSpec Device Information Model Specification, version 1.2
-// (sections 6.4 and 6.5).
+// the chain and of values that are not implemented are those of the SunSpec Device Information Model Specification.
 package sunspec

@@ -36,7 +36,9 @@ COILS = [True, False, True, True, False, False, True, False, True, True, True, F
 DISCRETES = [False, True, True, False, True, False, False, False, True, True, False]
 SETPOINT, STUCK, LIAR, WIDE, WRITES = 100, 101, 102, 104, 110  # holding registers; input registers of the same address follow, but for STUCK's and LIAR's
 SWITCH = 30  # coil; the discrete input of the same address follows
+WIRE, OFFLINE = "wire_error", "offline"  # why capd has no value: the device answered with an error or with nonsense; it did not answer
 HOLE = 125  # a holding register that does not exist among others that do
+EDGE = 140  # the last holding register but for those:
 MISSING, FAILING, BUSY, SILENT = 200, 210, 211, 212
 
 
@@ -117,10 +119,10 @@ class Peer:
             self.assets[asset]["points"].update(t.points)
             self.good.update({f"{asset}.{name}": value for name, value in t.expected.items()})
 
-    def fault(self, name, at, device="PEER", allowed=(), kind=None):
-        """A point that the server answers wrongly."""
+    def fault(self, name, at, device="PEER", allowed=(), cause=None):
+        """A point that the server answers wrongly or not at all; cause None is any."""
         self.assets[f"FAULT-{name}"] = {"device": device, "points": {"value": {"at": at, "role": "process"}}}
-        self.bad[f"FAULT-{name}.value"] = {"allowed": list(allowed), "kind": kind}
+        self.bad[f"FAULT-{name}.value"] = {"allowed": list(allowed), "cause": cause}
 
     def writes(self, name, setpoint, feedback, unit_type, values, verdict, level, refuted_at=None):
         """A contract that sets setpoint and expects feedback to follow; None for no feedback but the setpoint itself."""
@@ -136,7 +138,9 @@ class Peer:
                 points["position"]["unit"] = "%"
         self.assets[f"W-{name}"] = {"device": "PEER", "points": points}
         tool = f"w-{name}".lower()
-        schema = {"type": unit_type} if unit_type == "boolean" else {"type": unit_type, "x-unit": "%"}
+        schema = {"type": unit_type, "description": "What to write"}
+        if unit_type != "boolean":
+            schema |= {"minimum": -10000, "maximum": 10000, "x-unit": "%"}
         expect = {"point": witness, "is": "value"} if unit_type == "boolean" else {"point": witness, "near": "value", "tolerance": 0.01}
         self.contracts.append({
             "contract": "capd/v1", "tool": tool, "version": "1.0.0", "title": f"Write {name}", "asset": f"W-{name}",
@@ -147,7 +151,7 @@ class Peer:
                 "parameters": {"type": "object", "additionalProperties": False, "required": ["value"], "properties": {"value": schema}},
                 "security": {"permissions": ["peer:write"]},
                 "execute": [{"write": "setpoint", "value": "value"}],
-                "verify": {"min_level": level, "within": "4s", "poll": "100ms", "settle": "500ms", "expect": [expect]},
+                "verify": {"min_level": "E4" if feedback else "E2", "within": "4s", "poll": "100ms", "settle": "500ms", "expect": [expect]},
             }}})
         for value in values:
             self.calls.append({"tool": f"set_{name}".lower(), "value": value, "verdict": verdict, "level": level, "refuted_at": refuted_at})
@@ -157,8 +161,8 @@ def register(table, address, kind="uint16", **more):
     return {"table": table, "address": address, "type": kind, **more}
 
 
-def full(**features):
-    """A server that takes any content."""
+def full(lies, holes, missing):
+    """A server that takes any content. missing is why there is no value where the server has none."""
     p = Peer()
     holding, inputs = Table("holding_register"), Table("input_register")
     holding.everything()
@@ -173,7 +177,7 @@ def full(**features):
              "number", [12.5], "confirmed", "E4")
     p.writes("SWITCH", {"table": "coil", "address": SWITCH}, {"table": "discrete_input", "address": SWITCH}, "boolean", [True, False], "confirmed", "E4")
     p.writes("STUCK", register("holding_register", STUCK), register("input_register", STUCK), "number", [33], "refuted", "E2", "E4")
-    if features.get("lies"):
+    if lies:
         p.writes("LIAR", register("holding_register", LIAR), register("input_register", LIAR), "number", [44], "refuted", None, "E2")
     p.assets["COUNTER"] = {"device": "PEER", "points": {"writes": {"at": register("input_register", WRITES), "role": "process"}}}
     p.image = {"unit": UNIT, "holding": dict(holding.words), "input": dict(inputs.words), "coil": {3 + i: int(v) for i, v in enumerate(COILS)},
@@ -182,7 +186,7 @@ def full(**features):
     for address in (SETPOINT, STUCK, LIAR, WIDE, WIDE + 1):
         p.image["holding"][address] = p.image["input"][address] = 0
     p.image["input"][WRITES] = p.image["coil"][SWITCH] = p.image["discrete"][SWITCH] = 0
-    if features["missing"] == "exception":
+    if holes:
         hole = Table("holding_register", HOLE - 5)
         for i in range(10):
             hole.put(f"r{i}", [5000 + i], {"type": "uint16"}, str(5000 + i))
@@ -190,30 +194,31 @@ def full(**features):
         p.image["holding"].update(hole.words)
         del p.image["holding"][HOLE], p.good["HOLED.r5"]
         p.holes.append("HOLED.r5")
-    p.fault("MISSING", register("holding_register", MISSING), kind=features.get("missing"))
-    p.fault("EDGE", register("holding_register", WIDE + 1, "uint32", byte_order="ABCD"), kind=features.get("missing"))
-    p.fault("NO-COIL", {"table": "coil", "address": MISSING}, kind=features.get("missing"))
+    p.fault("MISSING", register("holding_register", MISSING), cause=missing)
+    p.image["holding"][EDGE] = 1
+    p.fault("EDGE", register("holding_register", EDGE, "uint32", byte_order="ABCD"), cause=missing)
+    p.fault("NO-COIL", {"table": "coil", "address": MISSING}, cause=missing)
     return p
 
 
-def pymodbus():
-    p = full(lies=True, missing="exception")
+def pymodbus(nobody=OFFLINE):
+    p = full(lies=True, holes=True, missing=WIRE)
     p.devices["NOBODY"] = {"unit_id": 99}
-    p.fault("FAILING", register("holding_register", FAILING), kind="exception")
-    p.fault("NOBODY", register("holding_register", 0), "NOBODY", kind="gateway")
+    p.fault("FAILING", register("holding_register", FAILING), cause=WIRE)
+    p.fault("NOBODY", register("holding_register", 0), "NOBODY", cause=nobody)
     return p
 
 
 def modbus_serial():
-    p = pymodbus()
+    p = pymodbus(nobody=WIRE)
     p.devices["HASTY"] = {"unit_id": UNIT, "timeout": "300ms"}
-    p.fault("BUSY", register("holding_register", BUSY), kind="busy")
-    p.fault("SILENT", register("holding_register", SILENT), "HASTY", kind="timeout")
+    p.fault("BUSY", register("holding_register", BUSY), cause=WIRE)
+    p.fault("SILENT", register("holding_register", SILENT), "HASTY", cause=OFFLINE)
     return p
 
 
 def jsmodbus():
-    return full(missing="protocol")  # it answers what lies beyond its buffers with a reply that is too short
+    return full(lies=False, holes=False, missing=WIRE)  # it answers what lies beyond its buffers with a reply that is too short
 
 
 def libmodbus():
@@ -242,14 +247,14 @@ def libmodbus():
     p.add("INPUT", [inputs, bits("discrete_input", 0x1C4, [b >> i & 1 == 1 for b in (0xAC, 0xDB, 0x35) for i in range(8)][:0x16])])
     p.devices["HASTY"] = {"unit_id": 17, "timeout": "200ms"}
     p.devices["UNIT-255"] = {"unit_id": 255}
-    p.fault("SHORT", alone, kind="protocol")
-    p.fault("BUSY", register("holding_register", 0x170), kind="busy")
+    p.fault("SHORT", alone, cause=WIRE)
+    p.fault("BUSY", register("holding_register", 0x170), cause=WIRE)
     p.fault("WRONG-TID", register("holding_register", 0x171), "HASTY")
-    p.fault("LATE", register("holding_register", 0x172), "HASTY", kind="timeout")
+    p.fault("LATE", register("holding_register", 0x172), "HASTY", cause=OFFLINE)
     p.fault("SLOW-BYTES", register("holding_register", 0x173), "HASTY")
     p.fault("SLOW-BYTES-255", register("holding_register", 0x173), "UNIT-255", allowed=["0"])
-    p.fault("MISSING", register("holding_register", first + 0x20), kind="exception")
-    p.fault("NO-INPUT", register("input_register", 0x109), kind="exception")
+    p.fault("MISSING", register("holding_register", first + 0x20), cause=WIRE)
+    p.fault("NO-INPUT", register("input_register", 0x109), cause=WIRE)
     p.writes("REGISTER", register("holding_register", 0x17E), None, "number", [1234, 5], "confirmed", "E2")
     p.writes("COIL", {"table": "coil", "address": 0x131}, None, "boolean", [True, False], "confirmed", "E2")
     p.writes("SHORT", register("holding_register", 0x17A, "float32", byte_order="ABCD"), None, "number", [1.5], "unknown", None)

@@ -52,6 +52,18 @@ func execute(s store, unit byte, pdu []byte, limit int) []byte {
 		}
 		or := binary.BigEndian.Uint16(pdu[5:])
 		return writeAll(s, pdu, []Write{{unit, HoldingRegisters, address, old&second | or&^second}})
+	case 23:
+		if len(pdu) < 10 {
+			return refuse(fc, 3)
+		}
+		write := append([]byte{16}, pdu[5:]...)
+		to, count := binary.BigEndian.Uint16(pdu[5:]), binary.BigEndian.Uint16(pdu[7:])
+		if done := writeMany(s, unit, write, int(to), int(count)); done[0] != 16 {
+			return refuse(fc, done[1])
+		}
+		out := readRegisters(s, unit, HoldingRegisters, address, int(second), limit)
+		out[0] = fc | out[0]&0x80
+		return out
 	default:
 		return refuse(fc, 1)
 	}
