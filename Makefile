@@ -3,7 +3,7 @@ GOBUILD  = CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '-s -w -X m
 MAX_SIZE = 25000000
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test bench check cross deb clean
+.PHONY: help build demo test soak bench check cross deb clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -16,6 +16,9 @@ demo: build ## a simulated plant and a daemon to connect to; Ctrl-C ends it
 
 test: ## everything: vet, race detector, 32 bits, peers, all architectures, the package under systemd
 	@VERSION='$(VERSION)' test/all.sh
+
+soak: ## Modbus for an hour on TCP, a serial line and a gateway with random faults; CAPD_SOAK=10m for less
+	CAPD_SOAK=$${CAPD_SOAK:-1h} go test -run 'TestSoak$$' -v -count=1 -parallel 8 -timeout 24h ./internal/hal/modbus
 
 bench: ## the figures of docs/performance.md, on a quiet machine
 	@VERSION='$(VERSION)' test/bench.sh

@@ -30,20 +30,3 @@ need() {
 			{ apt-get update && apt-get install -y --no-install-recommends "$@"; } >"$log" 2>&1
 	) 9>"$test_cache/apt.lock" || { tail -n 5 "$log" >&2; skip "could not install $*"; }
 }
-
-# npm_packages NAME@VERSION... installs npm packages once into a folder of the cache and sets $npm_modules to its node_modules.
-npm_packages() {
-	need npm npm
-	local key folder log=$test_cache/npm.log
-	key=$(printf '%s\n' "$@" | sha256sum | cut -c1-16)
-	folder=$test_cache/npm-$key
-	# shellcheck disable=SC2034 # for the caller
-	npm_modules=$folder/node_modules
-	[ ! -e "$folder/complete" ] || return 0
-	echo "installing $* from npm"
-	rm -rf "$folder"
-	mkdir -p "$folder"
-	npm install --prefix "$folder" --no-audit --no-fund --loglevel=error "$@" >"$log" 2>&1 ||
-		{ tail -n 5 "$log" >&2; skip "could not install $* from npm"; }
-	: >"$folder/complete"
-}

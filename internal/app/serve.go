@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime/debug"
 	"sync"
 	"syscall"
 	"time"
@@ -59,6 +60,7 @@ func serve(ctx context.Context, k *core, o Options) error {
 	})
 	run("watchdog", func(ctx context.Context) error { keepAlive(ctx, o.Log, k.alive); return nil })
 	err = announce(d, k, o)
+	debug.FreeOSMemory()
 	if err == nil {
 		<-ctx.Done()
 		err = context.Cause(ctx)

@@ -3,6 +3,8 @@ package invoke
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -26,11 +28,14 @@ type run struct {
 	params    map[string]any
 	writes    []plannedWrite
 	started   time.Time
-	restored  bool        // taken up after a restart
-	intent    journal.Seq // of the intent, once it is on disk
+	restored  bool // taken up after a restart
+
+	// Under the corridor's lock:
+	intent  journal.Seq   // of the intent, once it is on disk
+	sent    bool          // something may have left the box
+	writing chan struct{} // closed when the writes under way are over; nil when there are none
 
 	supersede context.CancelCauseFunc
-	acting    chan struct{} // closed when the act is over
 	done      chan struct{} // closed when answer is set
 	answer    Answer
 }
@@ -47,17 +52,18 @@ type plannedWrite struct {
 func (c *Corridor) actuate(ctx context.Context, req Request, a *registry.Action, params map[string]any) Answer {
 	key, err := callKey(req, a)
 	if err != nil {
-		return c.refuse(req, a, outcome.Refuse(outcome.InvalidParameter, "the arguments cannot be written as JSON: "+err.Error()))
+		return c.refuse(req, a, outcome.Refuse(outcome.InvalidParameter, err.Error()))
 	}
 	writes, refusal := c.plan(a, params)
 	if refusal != nil {
 		return c.refuse(req, a, refusal)
 	}
 	r := &run{id: newID(), subject: req.Subject, action: a, args: req.Args, key: key, requestID: req.RequestID, params: params, writes: writes,
-		started: time.Now(), acting: make(chan struct{}), done: make(chan struct{})}
+		started: time.Now(), done: make(chan struct{})}
 	if req.DryRun {
-		return c.dryRun(ctx, req, r)
+		return c.dryRun(ctx, r)
 	}
+	c.recallRequest(ctx, r)
 	found, attached, refusal := c.begin(r)
 	switch {
 	case refusal != nil:
@@ -72,10 +78,20 @@ func (c *Corridor) actuate(ctx context.Context, req Request, a *registry.Action,
 	return c.await(ctx, r)
 }
 
+// maxArgs bounds the arguments of an actuation in bytes of JSON: intent and outcome carry them, and a journal's record has a limit.
+const maxArgs = 64 << 10
+
 // callKey identifies equal calls of one subject.
 func callKey(req Request, a *registry.Action) (string, error) {
 	args, err := json.Marshal(req.Args)
-	return req.Subject.ID + "\x00" + a.Name + "\x00" + string(args), err
+	if err != nil {
+		return "", fmt.Errorf("the arguments cannot be written as JSON: %w", err)
+	}
+	if len(args) > maxArgs {
+		return "", fmt.Errorf("the arguments take %d bytes, and %d is the limit", len(args), maxArgs)
+	}
+	sum := sha256.Sum256(args)
+	return req.Subject.ID + " " + a.Name + " " + hex.EncodeToString(sum[:]), nil
 }
 
 // begin admits a run and starts it, or finds what already answers the call: the recorded outcome of its request_id, or an equal
@@ -108,20 +124,26 @@ func (c *Corridor) begin(r *run) (found *Answer, attached *run, refusal *outcome
 	return nil, nil, nil
 }
 
-// start makes r a running invocation; the caller holds the lock.
+// start makes r a running invocation; the caller holds the lock. A superseded run that has not begun to write never will; a write
+// under way is not cut, but waited for.
 func (c *Corridor) start(r *run, superseded []*run) {
 	ctx, supersede := context.WithCancelCause(c.ctx)
 	r.supersede = supersede
 	c.running[r.id] = r
 	c.rates.note(r.action.Name, r.started, r.action.Limits.Rate.Per)
 	c.records.claim(r.subject.ID, r.requestID, r.id, r.key, r.started)
+	var writing []chan struct{}
 	for _, other := range superseded {
 		other.supersede(errSuperseded)
+		if other.writing != nil {
+			writing = append(writing, other.writing)
+		}
 	}
 	c.runs.Go(func() {
 		defer supersede(nil)
-		for _, other := range superseded {
-			<-other.acting // a write under way is never cut
+		defer c.rescue(r)
+		for _, over := range writing {
+			<-over
 		}
 		c.execute(ctx, r)
 	})
@@ -140,12 +162,14 @@ func (c *Corridor) byRequestID(r *run) (*Answer, *run, *outcome.Refusal) {
 	if running := c.running[id]; running != nil {
 		return nil, running, nil
 	}
-	answer, ok := c.records.answer(id)
+	record, _, ok := c.records.get(id)
 	if !ok {
-		return nil, nil, outcome.Refuse(outcome.InvalidParameter, fmt.Sprintf("request_id %q belongs to call %s, whose outcome is being decided; ask explain", r.requestID, id))
+		refusal := outcome.Refuse(outcome.InvalidParameter, fmt.Sprintf("request_id %q belongs to call %s, whose outcome is not at hand", r.requestID, id))
+		refusal.Next, refusal.RetrySafe = "ask explain for that call; do not repeat it under another id", false
+		return nil, nil, refusal
 	}
-	answer.Repeated = true
-	return &answer, nil, nil
+	record.Answer.Repeated = true
+	return &record.Answer, nil, nil
 }
 
 func (c *Corridor) admit(r *run) *outcome.Refusal {
@@ -163,8 +187,10 @@ func (c *Corridor) static(r *run, now time.Time) guard.Static {
 	f := guard.Static{Now: now, Subject: r.subject, Action: r.action, Visible: true, Mode: c.Standing.Mode().Mode, Lockouts: c.lockouts(r.action),
 		Calls: c.rates.recent(r.action.Name, now, r.action.Limits.Rate.Per), Running: running, Health: c.Breakers.State(r.action.Name),
 		JournalErr: c.Journal.Stats().Failed}
-	if mark, ok := c.Standing.Unsettled(r.action.Contract.Asset); ok {
-		f.Unsettled = &mark
+	for _, asset := range assetsOf(r.action) {
+		if mark, ok := c.Standing.Unsettled(asset); ok && f.Unsettled == nil {
+			f.Unsettled = &mark
+		}
 	}
 	return f
 }
@@ -194,35 +220,62 @@ func (c *Corridor) await(ctx context.Context, r *run) Answer {
 	}
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
-	select {
-	case <-r.done:
-		return r.answer
-	case <-timer.C:
-	case <-ctx.Done():
-	case <-c.ctx.Done(): // capd stops: the next start verifies, and explain tells
+	stopping := c.ctx.Done()
+	for {
+		select {
+		case <-r.done:
+			return r.answer
+		case <-timer.C:
+		case <-ctx.Done():
+		case <-stopping: // the next start verifies what was sent, and explain tells; what was not sent ends at once
+			if !c.hasSent(r) {
+				stopping = nil
+				continue
+			}
+		}
+		return c.pending(r)
 	}
-	return r.pending()
 }
 
-func (r *run) pending() Answer {
-	a := Answer{Verdict: outcome.Pending, Invocation: r.id, Action: r.action.Name, Asset: r.action.Contract.Asset}
-	a.Summary = fmt.Sprintf("PENDING: %s is still being verified. Do not repeat; follow it with explain %s.", r.action.Name, r.id)
+func (c *Corridor) hasSent(r *run) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return r.sent
+}
+
+// pending is the answer for a run that has no verdict yet.
+func (c *Corridor) pending(r *run) Answer {
+	sent := c.hasSent(r)
+	a := Answer{Verdict: outcome.Pending, Sent: sent, CommandStanding: sent, Invocation: r.id, Action: r.action.Name, Asset: r.action.Contract.Asset}
+	what := "is being prepared"
+	if sent {
+		what = "was sent and is still being verified"
+	}
+	a.Summary = fmt.Sprintf("PENDING: %s %s. Do not repeat; follow it with explain %s.", r.action.Name, what, r.id)
 	return a
 }
 
-// dryRun goes through every gate and shows the frames; nothing is leased, written or journalled as an intent.
-func (c *Corridor) dryRun(ctx context.Context, req Request, r *run) Answer {
+// dryRun goes through every gate and shows the frames. It leaves no trace: nothing is leased, counted, written or journalled.
+func (c *Corridor) dryRun(ctx context.Context, r *run) Answer {
 	c.mu.Lock()
 	f := c.static(r, time.Now())
 	c.mu.Unlock()
+	no := func(refusal *outcome.Refusal) Answer {
+		answer := refused(r.id, r.action.Name, r.action, refusal)
+		c.log(r.subject.ID, answer)
+		return answer
+	}
 	if refusal := guard.Admit(f); refusal != nil {
-		return c.refuse(req, r.action, refusal)
+		return no(refusal)
+	}
+	if _, refusal := c.leases.holders(r); refusal != nil {
+		return no(refusal)
 	}
 	readings, alive := gather(ctx, c.machine, r.action)
 	if refusal := guard.Permit(c.fresh(r, readings, alive)); refusal != nil {
-		return c.refuse(req, r.action, refusal)
+		return no(refusal)
 	}
-	show := &DryRun{Gates: []string{"access", "mode " + string(f.Mode), "lockout", "arm", "rate", "concurrency", "health", "settled", "journal"}}
+	show := &DryRun{Gates: []string{"access", "mode " + string(f.Mode), "lockout", "arm", "rate", "concurrency", "health", "settled", "journal", "lease"}}
 	for _, p := range r.action.Permits {
 		show.Gates = append(show.Gates, "permit "+p.ID+": "+p.When.Source())
 	}
@@ -230,7 +283,7 @@ func (c *Corridor) dryRun(ctx context.Context, req Request, r *run) Answer {
 		show.Gates = append(show.Gates, "envelope of "+w.ref)
 		frame, err := c.machine.Preview(w.ref, w.value)
 		if err != nil {
-			return c.refuse(req, r.action, outcome.Refuse(outcome.OutOfRange, err.Error()))
+			return no(outcome.Refuse(outcome.OutOfRange, err.Error()))
 		}
 		show.Frames = append(show.Frames, frame)
 	}

@@ -24,7 +24,7 @@ type concluded struct {
 func (c *Corridor) decided(r *run, d verify.Decision, sent bool) Answer {
 	level := d.Level
 	a := Answer{Verdict: d.Verdict, Level: &level, RefutedAt: d.RefutedAt, Sent: sent, AlreadyThere: !sent && d.Verdict == outcome.Confirmed,
-		CommandStanding: sent && !neverArrived(d), Invocation: r.id, Action: r.action.Name, Asset: r.action.Contract.Asset, Evidence: d.Evidence,
+		CommandStanding: sent && !d.Absent, Invocation: r.id, Action: r.action.Name, Asset: r.action.Contract.Asset, Evidence: d.Evidence,
 		AfterRestart: r.restored && d.Verdict != outcome.Pending}
 	if d.Code != outcome.OK {
 		a.Reason = &Reason{Code: d.Code, Layer: d.Layer, Message: d.Message, Next: next(d), RetrySafe: retrySafe(r, d)}
@@ -33,19 +33,18 @@ func (c *Corridor) decided(r *run, d verify.Decision, sent bool) Answer {
 	return a
 }
 
-// retrySafe is true only for an absolute write that is surely not outstanding any more: its own setpoint reads back otherwise.
-func retrySafe(r *run, d verify.Decision) bool { return r.action.Absolute && neverArrived(d) }
-
-// neverArrived reports that the machine's own setpoint reads otherwise than asked: no command stands in it.
-func neverArrived(d verify.Decision) bool {
-	return d.Verdict == outcome.Refuted && d.RefutedAt != nil && *d.RefutedAt == outcome.E2
-}
+// retrySafe is true only for an absolute write that is surely not outstanding any more: everything written reads back otherwise.
+func retrySafe(r *run, d verify.Decision) bool { return r.action.Absolute && d.Absent }
 
 func next(d verify.Decision) string {
-	if neverArrived(d) {
+	switch {
+	case !d.Absent || d.Code != outcome.VerifyMismatch:
+		return outcome.Info(d.Code).Next
+	case d.Layer == outcome.LayerExecution:
 		return "the command did not reach the machine; it may be asked again"
+	default:
+		return "find out who or what changed the setpoint before asking again"
 	}
-	return outcome.Info(d.Code).Next
 }
 
 // conclude ends a run: health and alarms, outcome on disk, lease back, answer out, and a watch where the contract wants one.
@@ -62,38 +61,45 @@ func (c *Corridor) conclude(r *run, a Answer, trial *verify.Trial, k concluded) 
 	if trial != nil {
 		samples = trial.Samples(maxSamples)
 	}
-	if k.intended {
+	switch {
+	case k.intended:
 		c.consequences(r, a, k)
+	case a.AlreadyThere: // a fresh proof of the state, though of no move
+		c.settle(r, "confirmed by "+r.id)
 	}
 	if err := c.record(r, a, samples, k.intended); err != nil {
 		c.raise(r, outcome.JournalFailed, "journal", "the outcome of "+r.id+" is not on disk: "+err.Error())
 		c.Log.Error("outcome not on disk", "invocation", r.id, "error", err)
 	}
 	c.log(r.subject.ID, a)
+	c.keepWatch(r, a, k) // before the lease is free: the next command ends it
+	c.end(r, a)
+}
+
+// end gives back what a run holds and lets its callers have the answer.
+func (c *Corridor) end(r *run, a Answer) {
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	delete(c.running, r.id)
 	c.needOldest()
 	c.leases.release(r)
 	r.answer = a
 	close(r.done)
-	c.mu.Unlock()
-	c.keepWatch(r, a, k)
 }
 
 // consequences draws the breaker, the unsettled mark and the alarm from an outcome. Only physical failures count for the breaker.
 func (c *Corridor) consequences(r *run, a Answer, k concluded) {
-	name, asset := r.action.Name, r.action.Contract.Asset
+	name := r.action.Name
 	switch a.Verdict {
 	case outcome.Confirmed:
 		_, err := c.Breakers.Record(name, health.Verification{OK: true, Invocation: r.id})
 		c.keep(err)
-		c.clear(alarmKey(name, "standing"), "confirmed by "+r.id)
-		c.keep(c.Standing.Settle(asset, "confirmed by "+r.id))
+		c.settle(r, "confirmed by "+r.id)
 		return
 	case outcome.NotExecuted:
 		return
 	case outcome.Unknown:
-		c.keep(c.Standing.Unsettle(asset, r.id, clip(a.Reason.Message)))
+		c.unsettle(r, clip(a.Reason.Message))
 	}
 	if a.Reason.Code == outcome.Superseded {
 		return
@@ -106,6 +112,26 @@ func (c *Corridor) consequences(r *run, a Answer, k concluded) {
 		}
 	}
 	c.raise(r, a.Reason.Code, "standing", a.Summary)
+}
+
+// settle takes back what earlier calls left open: the state of the assets is proved.
+func (c *Corridor) settle(r *run, by string) {
+	for _, what := range []string{"standing", "reverted"} {
+		c.clear(alarmKey(r.action.Name, what), by)
+	}
+	if !c.Breakers.State(r.action.Name).Degraded {
+		c.clear(alarmKey(r.action.Name, "degraded"), by)
+	}
+	for _, asset := range assetsOf(r.action) {
+		c.keep(c.Standing.Settle(asset, by))
+	}
+}
+
+// unsettle marks every asset that the action writes, and its own.
+func (c *Corridor) unsettle(r *run, why string) {
+	for _, asset := range assetsOf(r.action) {
+		c.keep(c.Standing.Unsettle(asset, r.id, why))
+	}
 }
 
 // keep logs a state that could not be kept: the outcome itself is not touched by it.
@@ -129,8 +155,10 @@ func (c *Corridor) clear(key, by string) {
 }
 
 // clip bounds a text for states that are kept for people.
-func clip(text string) string {
-	const most = 400
+func clip(text string) string { return clipTo(text, 400) }
+
+// clipTo bounds a text that may quote a caller or a device, in bytes.
+func clipTo(text string, most int) string {
 	if len(text) <= most {
 		return text
 	}

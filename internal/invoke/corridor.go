@@ -19,6 +19,7 @@ import (
 	"capd/internal/guard"
 	"capd/internal/hal"
 	"capd/internal/health"
+	"capd/internal/journal"
 	"capd/internal/outcome"
 	"capd/internal/physical"
 	"capd/internal/registry"
@@ -64,20 +65,22 @@ type Corridor struct {
 	vigils  *vigils
 	holds   *holds
 
-	ctx     context.Context // ends verifications when the corridor closes
-	stop    context.CancelFunc
-	mu      sync.Mutex
-	closing bool
-	running map[string]*run // by invocation
-	acts    sync.WaitGroup  // writes under way
-	runs    sync.WaitGroup  // whole runs
+	ctx       context.Context // ends verifications when the corridor closes
+	stop      context.CancelFunc
+	mu        sync.Mutex
+	closing   bool
+	abandoned journal.Seq     // the oldest intent whose run a defect ended; 0 for none
+	running   map[string]*run // by invocation
+	recalling chan struct{}   // holds one token while the journal is searched
+	acts      sync.WaitGroup  // writes under way
+	runs      sync.WaitGroup  // whole runs
 }
 
 // New makes a corridor. The context bounds everything that it runs in the background.
 func New(ctx context.Context, d Deps) *Corridor {
 	ctx, stop := context.WithCancel(ctx)
 	return &Corridor{Deps: d, machine: d.Machine, leases: newLeases(), records: newRecords(), rates: newRates(), vigils: newVigils(), holds: newHolds(),
-		ctx: ctx, stop: stop, running: map[string]*run{}}
+		ctx: ctx, stop: stop, running: map[string]*run{}, recalling: make(chan struct{}, 1)}
 }
 
 func newID() string {
@@ -89,7 +92,8 @@ func newID() string {
 }
 
 // Call runs one call and answers. The caller's context ends only the caller's waiting.
-func (c *Corridor) Call(ctx context.Context, req Request) Answer {
+func (c *Corridor) Call(ctx context.Context, req Request) (answer Answer) {
+	defer c.answerDefect(req, &answer)
 	a := c.Snapshots.Snapshot().Action(req.Action)
 	if a == nil {
 		return c.refuse(req, nil, unknownAction(req.Action, c.Visible(req.Subject, req.Profile)))
@@ -123,7 +127,7 @@ func unknownAction(name string, visible []*registry.Action) *outcome.Refusal {
 	for i, a := range visible {
 		names[i] = a.Name
 	}
-	text := fmt.Sprintf("there is no tool %q", name)
+	text := fmt.Sprintf("there is no tool %q", clipTo(name, 100))
 	if near := document.Suggest(name, names); near != "" {
 		text += fmt.Sprintf("; did you mean %q?", near)
 	}
@@ -140,8 +144,9 @@ func (c *Corridor) refuse(req Request, a *registry.Action, r *outcome.Refusal) A
 }
 
 func refused(id, name string, a *registry.Action, r *outcome.Refusal) Answer {
+	r.Message = clipTo(r.Message, 1000) // it may quote what a caller sent
 	level := outcome.E0
-	answer := Answer{Verdict: outcome.NotExecuted, Level: &level, Invocation: id, Action: name, Reason: reasonOf(r)}
+	answer := Answer{Verdict: outcome.NotExecuted, Level: &level, Invocation: id, Action: clipTo(name, 100), Reason: reasonOf(r)}
 	if a != nil {
 		answer.Asset = a.Contract.Asset
 	}

@@ -3,6 +3,7 @@ package invoke
 import (
 	"context"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -89,6 +90,9 @@ type amended struct {
 	Amendment  Amendment `json:"amendment"`
 }
 
+// safeIntent is how long the intent of an action to the safe side may take to reach the disk.
+const safeIntent = time.Second
+
 // intend writes the intent, with the baseline, before anything is sent. From here on the request_id answers repeats.
 func (c *Corridor) intend(ctx context.Context, r *run, readings map[string]physical.Reading) error {
 	i := intent{Invocation: r.id, Subject: r.subject.ID, SubjectName: r.subject.Name, Action: r.action.Name, Tool: r.action.Contract.Tool,
@@ -97,7 +101,13 @@ func (c *Corridor) intend(ctx context.Context, r *run, readings map[string]physi
 	for _, w := range r.writes {
 		i.Writes = append(i.Writes, intendedWrite{Point: w.ref, Value: w.value, Raw: hex.EncodeToString(w.raw)})
 	}
-	seq, err := c.Journal.Append(context.WithoutCancel(ctx), journal.Intent, i)
+	ctx = context.WithoutCancel(ctx)
+	if r.action.ToSafe { // the way to the safe side does not wait for a disk that hangs
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, safeIntent)
+		defer cancel()
+	}
+	seq, err := c.Journal.Append(ctx, journal.Intent, i)
 	if err != nil {
 		return fmt.Errorf("journal: %w", err)
 	}
@@ -115,7 +125,7 @@ func (c *Corridor) open(r *run, seq journal.Seq) {
 
 // needOldest tells the journal which intent is the oldest without an outcome; the caller holds the lock.
 func (c *Corridor) needOldest() {
-	oldest := journal.Seq(0)
+	oldest := c.abandoned
 	for _, r := range c.running {
 		if r.intent > 0 && (oldest == 0 || r.intent < oldest) {
 			oldest = r.intent
@@ -144,12 +154,22 @@ func (e ended) record() Record {
 
 // note keeps a refusal that never became a run.
 func (c *Corridor) note(req Request, a Answer) {
-	e := ended{Answer: a, Subject: req.Subject.ID, Args: req.Args}
+	e := ended{Answer: a, Subject: req.Subject.ID, Args: shortArgs(req.Args)}
 	c.records.put(e.record())
 	c.log(req.Subject.ID, a)
 	if err := c.noteEnd(e); err != nil {
 		c.Log.Warn("refusal not journalled", "invocation", a.Invocation, "error", err)
 	}
+}
+
+// shortArgs are the arguments of a refused call, if they are short: an agent that sends nonsense again and again must not push the
+// outcomes out of the journal.
+func shortArgs(args map[string]any) map[string]any {
+	const most = 4 << 10
+	if raw, err := json.Marshal(args); err != nil || len(raw) > most {
+		return nil
+	}
+	return args
 }
 
 // noteEnd writes a refusal as an event, without waiting for the disk: nothing was sent, so nothing depends on it.

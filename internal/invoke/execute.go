@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"capd/internal/guard"
@@ -19,43 +20,96 @@ var errSuperseded = errors.New("superseded by an action to the safe side")
 
 // execute takes a leased run through permits, intent, act and verification. ctx ends when the run is superseded or capd stops.
 func (c *Corridor) execute(ctx context.Context, r *run) {
-	c.vigils.end(r.action.Writes) // a new command ends the watch over the last one
-	readings, alive := gather(ctx, c.machine, r.action)
-	if refusal := c.permit(ctx, r, readings, alive); refusal != nil {
-		close(r.acting)
-		c.conclude(r, refused(r.id, r.action.Name, r.action, refusal), nil, concluded{})
+	p, early := c.prepare(ctx, r)
+	if early != nil {
+		c.conclude(r, early.answer, early.trial, concluded{})
 		return
 	}
-	if c.Standing.Mode().Mode == standing.Shadow {
-		close(r.acting)
-		c.conclude(r, c.shadow(r), nil, concluded{})
-		return
-	}
-	act := verify.Act{End: time.Now(), Acked: true, Written: r.written(), Asked: r.asked(), Baseline: readings, Params: r.params}
-	if standsAlready(r.writes, readings) && r.action.Absolute {
-		if d, trial, ok := verify.Standing(ctx, c.machine, r.action.Plan, act); ok {
-			close(r.acting)
-			c.conclude(r, c.decided(r, d, false), trial, concluded{})
-			return
-		}
-	}
-	if err := c.intend(ctx, r, readings); err != nil && !r.action.ToSafe {
-		close(r.acting)
+	if err := c.intend(ctx, r, p.readings); err != nil && !r.action.ToSafe {
 		refusal := outcome.Refuse(outcome.JournalFailed, "the intent could not be written to disk, so nothing was sent: "+err.Error())
 		c.conclude(r, refused(r.id, r.action.Name, r.action, refusal), nil, concluded{})
 		return
 	}
-	c.actAndVerify(ctx, r, act)
+	if answer := c.gate(ctx, r, p); answer != nil { // the disk took its time, and what was permitted before it may be old
+		c.conclude(r, *answer, nil, concluded{intended: true})
+		return
+	}
+	c.actAndVerify(ctx, r, verify.Act{Acked: true, Written: r.written(), Asked: r.asked(), Baseline: p.readings, Params: r.params})
+}
+
+// prepared is what is known of the machine before an act.
+type prepared struct {
+	readings map[string]physical.Reading
+	alive    map[string]bool
+}
+
+// early is the end of a run that needs no act, or may not have one.
+type early struct {
+	answer Answer
+	trial  *verify.Trial
+}
+
+// prepare reads, asks the gates, and looks whether the target stands already. That look takes a settle time, so after one that found
+// no proof everything is read and asked again: no act rests on old permits.
+func (c *Corridor) prepare(ctx context.Context, r *run) (prepared, *early) {
+	for looked := false; ; looked = true {
+		readings, alive := gather(ctx, c.machine, r.action)
+		p := prepared{readings, alive}
+		if answer := c.gate(ctx, r, p); answer != nil {
+			return p, &early{answer: *answer}
+		}
+		if looked || !r.action.Absolute || !standsAlready(r.writes, readings) {
+			return p, nil
+		}
+		act := verify.Act{End: time.Now(), Written: r.written(), Asked: r.asked(), Baseline: readings, Params: r.params}
+		if d, trial, ok := verify.Standing(ctx, c.machine, r.action.Plan, act); ok {
+			return p, &early{c.decided(r, d, false), trial}
+		}
+	}
+}
+
+// gate is the second gate at this moment: nil, or why nothing is sent.
+func (c *Corridor) gate(ctx context.Context, r *run, p prepared) *Answer {
+	refusal := c.cut(ctx)
+	if refusal == nil {
+		refusal = guard.Permit(c.fresh(r, p.readings, p.alive))
+	}
+	if refusal == nil && c.Standing.Mode().Mode == standing.Shadow {
+		refusal = outcome.Refuse(outcome.NotSent, "the box is in shadow mode: every gate passed and nothing was sent")
+	}
+	if refusal == nil {
+		return nil
+	}
+	answer := refused(r.id, r.action.Name, r.action, refusal)
+	return &answer
+}
+
+// cut is why a run that has not acted may not act any more, nil when it may.
+func (c *Corridor) cut(ctx context.Context) *outcome.Refusal {
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, errSuperseded):
+		return outcome.Refuse(outcome.Superseded, "an action to the safe side took over before anything was sent")
+	case cause != nil:
+		return outcome.Refuse(outcome.NotSent, "capd is stopping, so nothing was sent")
+	default:
+		return nil
+	}
 }
 
 func (c *Corridor) actAndVerify(ctx context.Context, r *run, act verify.Act) {
 	began := time.Now()
+	if refusal := c.beginWrite(ctx, r); refusal != nil {
+		c.conclude(r, refused(r.id, r.action.Name, r.action, refusal), nil, concluded{intended: true})
+		return
+	}
+	c.vigils.end(r.action.Writes) // a new command ends the watch over the last one
 	c.holds.release(r.writes)
-	result := c.act(ctx, r, act.Baseline)
+	result := c.act(ctx, r)
 	if result.refusal == nil {
 		c.beginHold(r)
 	}
-	close(r.acting)
+	c.endWrite(r)
+	c.used(r.writes[:result.sent], act.Baseline)
 	if result.refusal != nil {
 		answer := refused(r.id, r.action.Name, r.action, result.refusal)
 		answer.Timings = &Timings{ActedMS: result.end.Sub(began).Milliseconds()}
@@ -64,6 +118,30 @@ func (c *Corridor) actAndVerify(ctx context.Context, r *run, act verify.Act) {
 	}
 	act.End, act.Acked = result.end, result.err == nil
 	c.verify(ctx, r, act, result, began)
+}
+
+// beginWrite lets a run write. From here on an action to the safe side waits for it, and so does capd when it stops; a run that was
+// superseded before, or that comes after the stop, may not write any more.
+func (c *Corridor) beginWrite(ctx context.Context, r *run) *outcome.Refusal {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if refusal := c.cut(ctx); refusal != nil {
+		return refusal
+	}
+	if c.closing {
+		return outcome.Refuse(outcome.NotSent, "capd is stopping, so nothing was sent")
+	}
+	r.sent, r.writing = true, make(chan struct{})
+	c.acts.Add(1)
+	return nil
+}
+
+func (c *Corridor) endWrite(r *run) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	close(r.writing)
+	r.writing = nil
+	c.acts.Done()
 }
 
 // verify measures, and concludes unless capd is stopping: then the intent stays open for the next start.
@@ -76,10 +154,13 @@ func (c *Corridor) verify(ctx context.Context, r *run, act verify.Act, result ac
 	if c.ctx.Err() != nil && d.Verdict != outcome.Confirmed {
 		return
 	}
-	if errors.Is(context.Cause(ctx), errSuperseded) && d.Verdict != outcome.Confirmed {
-		d = supersededDecision(d)
-	}
 	d = refusedByDevice(explainLostReply(d, result), result.err)
+	switch {
+	case errors.Is(context.Cause(ctx), errSuperseded) && d.Verdict != outcome.Confirmed:
+		d = supersededDecision(d)
+	case r.restored:
+		d = afterRestart(d)
+	}
 	answer := c.decided(r, d, true)
 	answer.Timings = &Timings{ActedMS: act.End.Sub(began).Milliseconds(), VerifyMS: time.Since(act.End).Milliseconds()}
 	if mustWithdraw(r, answer) {
@@ -90,7 +171,17 @@ func (c *Corridor) verify(ctx context.Context, r *run, act verify.Act, result ac
 
 func supersededDecision(d verify.Decision) verify.Decision {
 	return verify.Decision{Verdict: outcome.Unknown, Level: d.Level, Code: outcome.Superseded, Layer: outcome.LayerPolicy,
-		Message: "an action to the safe side took over before the verdict", Evidence: d.Evidence}
+		Message: "an action to the safe side took over before the verdict", Absent: d.Absent, Evidence: d.Evidence}
+}
+
+// afterRestart softens a refutation: whether the command was sent is not known, nor who has moved the machine since.
+func afterRestart(d verify.Decision) verify.Decision {
+	if d.Verdict != outcome.Refuted {
+		return d
+	}
+	d.Verdict, d.RefutedAt, d.Code, d.Layer, d.Counts = outcome.Unknown, nil, outcome.OutcomeUnknown, outcome.LayerExecution, false
+	d.Message = "capd ended between the intent and the verdict, so nobody knows whether it was sent: " + d.Message
+	return d
 }
 
 // explainLostReply names the wire when no reply came and no witness could be heard either.
@@ -119,13 +210,6 @@ func (r *run) asked() map[string]physical.Value {
 	return out
 }
 
-func (c *Corridor) permit(ctx context.Context, r *run, readings map[string]physical.Reading, alive map[string]bool) *outcome.Refusal {
-	if cause := context.Cause(ctx); cause != nil {
-		return outcome.Refuse(outcome.Superseded, cause.Error())
-	}
-	return guard.Permit(c.fresh(r, readings, alive))
-}
-
 func (c *Corridor) fresh(r *run, readings map[string]physical.Reading, alive map[string]bool) guard.Fresh {
 	f := guard.Fresh{Now: time.Now(), Action: r.action, Params: r.params, Readings: readings, Alive: alive, Mode: c.Standing.Mode().Mode,
 		Lockouts: c.lockouts(r.action), Usage: map[string]standing.Usage{}}
@@ -136,38 +220,33 @@ func (c *Corridor) fresh(r *run, readings map[string]physical.Reading, alive map
 	return f
 }
 
-func (c *Corridor) shadow(r *run) Answer {
-	refusal := outcome.Refuse(outcome.NotSent, "the box is in shadow mode: every gate passed and nothing was sent")
-	return refused(r.id, r.action.Name, r.action, refusal)
-}
-
 // actResult is what the writes came to.
 type actResult struct {
 	end     time.Time
-	err     error            // a write whose fate is unknown
+	sent    int              // how many writes, from the first, may have left the box
+	err     error            // a write whose fate is unknown, or that did not follow the ones before it
 	refusal *outcome.Refusal // surely nothing was sent
 }
 
 // act sends the writes in order, each once. The first one that fails ends the act. A write under way is never cut: its own
 // deadline is the link's.
-func (c *Corridor) act(ctx context.Context, r *run, baseline map[string]physical.Reading) actResult {
-	c.acts.Add(1)
-	defer c.acts.Done()
+func (c *Corridor) act(ctx context.Context, r *run) actResult {
 	for i, w := range r.writes {
-		if context.Cause(ctx) != nil && i > 0 {
-			return actResult{end: time.Now(), err: context.Cause(ctx)}
+		if cause := context.Cause(ctx); cause != nil && i > 0 {
+			return actResult{end: time.Now(), sent: i, err: cause}
 		}
 		_, err := c.machine.Write(context.WithoutCancel(ctx), w.ref, w.value)
-		c.used(w, baseline[w.ref])
-		if err == nil {
-			continue
-		}
-		if i == 0 && surelyNotSent(err) {
+		switch {
+		case err == nil:
+		case !surelyNotSent(err):
+			return actResult{end: time.Now(), sent: i + 1, err: err}
+		case i == 0:
 			return actResult{end: time.Now(), refusal: notSent(err)}
+		default:
+			return actResult{end: time.Now(), sent: i, err: err}
 		}
-		return actResult{end: time.Now(), err: err}
 	}
-	return actResult{end: time.Now()}
+	return actResult{end: time.Now(), sent: len(r.writes)}
 }
 
 func surelyNotSent(err error) bool {
@@ -193,19 +272,26 @@ func notSent(err error) *outcome.Refusal {
 	return r
 }
 
-// used notes a write for budgets, starts and minimum times. A start is a change from off to on, a stop one to off.
-func (c *Corridor) used(w plannedWrite, before physical.Reading) {
-	kind := standing.Write
-	if on, isSwitch := switched(w.value); isSwitch {
-		was, known := switched(before.Value)
-		switch {
-		case !on:
-			kind = standing.Stop
-		case !known || !was:
-			kind = standing.Start
+// used notes writes for budgets, starts and minimum times. A start is a change from off to on, a stop one to off.
+func (c *Corridor) used(writes []plannedWrite, baseline map[string]physical.Reading) {
+	before := map[string]physical.Value{}
+	for _, w := range writes {
+		if _, written := before[w.ref]; !written {
+			before[w.ref] = baseline[w.ref].Value
 		}
+		kind := standing.Write
+		if on, isSwitch := switched(w.value); isSwitch {
+			was, known := switched(before[w.ref])
+			switch {
+			case !on:
+				kind = standing.Stop
+			case !known || !was:
+				kind = standing.Start
+			}
+		}
+		before[w.ref] = w.value
+		c.keep(c.Standing.Record(w.ref, standing.UsageEvent{Kind: kind}))
 	}
-	c.keep(c.Standing.Record(w.ref, standing.UsageEvent{Kind: kind}))
 }
 
 // switched reads a value as off or on: a boolean, or a number that is 0 or not.
@@ -217,11 +303,11 @@ func switched(v physical.Value) (on, ok bool) {
 	return ok && !n.IsZero(), ok
 }
 
-// lockouts are those on every asset that the action writes.
+// lockouts are those on the action's asset and on every asset that it writes.
 func (c *Corridor) lockouts(a *registry.Action) []standing.Lockout {
 	var all []standing.Lockout
 	inv := c.Snapshots.Snapshot().Inventory
-	for _, id := range a.Writes {
+	for _, id := range assetsOf(a) {
 		location := ""
 		if asset := inv.Assets[id]; asset != nil {
 			location = asset.Location
@@ -229,4 +315,13 @@ func (c *Corridor) lockouts(a *registry.Action) []standing.Lockout {
 		all = append(all, c.Standing.For(id, location)...)
 	}
 	return all
+}
+
+// assetsOf is every asset that an action touches: its own, and those that it writes.
+func assetsOf(a *registry.Action) []string {
+	own := a.Contract.Asset
+	if slices.Contains(a.Writes, own) {
+		return a.Writes
+	}
+	return append([]string{own}, a.Writes...)
 }

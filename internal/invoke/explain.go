@@ -16,19 +16,31 @@ func (c *Corridor) Explain(ctx context.Context, s access.Subject, id string, wai
 	r := c.running[id]
 	c.mu.Unlock()
 	if r != nil {
-		if !s.Technician && r.subject.ID != s.ID {
+		if !mayExplain(s, r.subject.ID) {
 			return Record{}, false
 		}
 		if !waitFor(ctx, r.done, wait) {
-			return Record{Answer: r.pending(), Subject: r.subject.ID, Tool: r.action.Contract.Tool, Version: r.action.Contract.Version.String(), Args: r.args}, true
+			return Record{Answer: c.pending(r), Subject: r.subject.ID, Tool: r.action.Contract.Tool, Version: r.action.Contract.Version.String(), Args: r.args}, true
 		}
 	}
-	record, ok := c.records.get(id)
-	if !ok || !s.Technician && record.Subject != s.ID {
+	record, whole, ok := c.records.get(id)
+	if ok && !mayExplain(s, record.Subject) {
+		return Record{}, false
+	}
+	if ok && whole {
+		return record, true
+	}
+	if old, found := c.recall(ctx, id); found {
+		record, ok = old, true
+	}
+	if !ok || !mayExplain(s, record.Subject) {
 		return Record{}, false
 	}
 	return record, true
 }
+
+// mayExplain reports whether a subject may see a call of another one.
+func mayExplain(s access.Subject, caller string) bool { return s.Technician || s.ID == caller }
 
 func waitFor(ctx context.Context, done <-chan struct{}, wait time.Duration) bool {
 	timer := time.NewTimer(wait)
@@ -43,16 +55,8 @@ func waitFor(ctx context.Context, done <-chan struct{}, wait time.Duration) bool
 	}
 }
 
-// Recent lists the latest records, newest first, at most limit.
-func (c *Corridor) Recent(limit int) []Record {
-	c.records.mu.Lock()
-	defer c.records.mu.Unlock()
-	var out []Record
-	for i := len(c.records.order) - 1; i >= 0 && len(out) < limit; i-- {
-		out = append(out, *c.records.byID[c.records.order[i]])
-	}
-	return out
-}
+// Recent lists the latest records in memory, newest first, at most limit.
+func (c *Corridor) Recent(limit int) []Record { return c.records.recent(limit) }
 
 // Running is an invocation under way, for the status of the box.
 type Running struct {

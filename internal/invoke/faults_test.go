@@ -14,7 +14,7 @@ type faultCase struct {
 	args          map[string]any
 	before        func(*testing.T, *station)
 	want          string // verdict level refuted_at code layer
-	writes        int // -1: not looked at
+	writes        int    // -1: not looked at
 	more          func(*testing.T, invoke.Answer)
 }
 

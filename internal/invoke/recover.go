@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"capd/internal/access"
@@ -31,8 +32,8 @@ func (c *Corridor) Recover(ctx context.Context) error {
 			order = append(order, i.Invocation)
 			c.records.claim(i.Subject, i.RequestID, i.Invocation, i.Key, i.At)
 		case journal.Outcome, journal.Event:
-			e, err := decode[ended](rec)
-			if err != nil || rec.Kind == journal.Event && e.Event != refusalEvent {
+			e, isEnd, err := decodeEnd(rec)
+			if err != nil || !isEnd {
 				return err
 			}
 			delete(open, e.Answer.Invocation)
@@ -52,12 +53,25 @@ func (c *Corridor) Recover(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("invoke: read the journal: %w", err)
 	}
-	for _, id := range order {
+	for _, id := range slices.Backward(order) { // of two on one asset, the later command is the one that counts
 		if i, unfinished := open[id]; unfinished {
 			c.resume(i, seqs[id])
 		}
 	}
 	return nil
+}
+
+// decodeEnd reads the record of an outcome or of a refusal; isEnd is false for an event of another kind.
+func decodeEnd(rec journal.Record) (e ended, isEnd bool, err error) {
+	if rec.Kind == journal.Event {
+		if head, err := decode[struct {
+			Event string `json:"event"`
+		}](rec); err != nil || head.Event != refusalEvent {
+			return ended{}, false, nil
+		}
+	}
+	e, err = decode[ended](rec)
+	return e, err == nil, err
 }
 
 func decode[T any](rec journal.Record) (T, error) {
@@ -77,18 +91,19 @@ func (c *Corridor) resume(i intent, seq journal.Seq) {
 		return
 	}
 	r.intent = seq
+	if !c.leases.takeFree(r) {
+		c.conclude(r, c.decided(r, supersededDecision(verify.Decision{}), true), nil, concluded{intended: true})
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if _, refusal := c.leases.take(r); refusal != nil {
-		c.Log.Warn("two unfinished calls share an asset", "invocation", i.Invocation, "message", refusal.Message)
-	}
 	ctx, supersede := context.WithCancelCause(c.ctx)
 	r.supersede = supersede
 	c.running[r.id] = r
 	c.needOldest()
-	close(r.acting)
 	c.runs.Go(func() {
 		defer supersede(nil)
+		defer c.rescue(r)
 		act.End = time.Now()
 		c.verify(ctx, r, act, actResult{end: act.End}, act.End)
 	})
@@ -104,7 +119,7 @@ func (c *Corridor) restore(i intent) (*run, verify.Act, error) {
 		return nil, verify.Act{}, fmt.Errorf("its arguments no longer fit: %s", refusal.Message)
 	}
 	r := &run{id: i.Invocation, subject: access.Subject{ID: i.Subject, Name: i.SubjectName}, action: a, args: i.Args, key: i.Key,
-		requestID: i.RequestID, params: params, started: i.At, restored: true, acting: make(chan struct{}), done: make(chan struct{})}
+		requestID: i.RequestID, params: params, started: i.At, restored: true, sent: true, done: make(chan struct{})}
 	act := verify.Act{Written: map[string][]byte{}, Asked: map[string]physical.Value{}, Baseline: map[string]physical.Reading{}, Params: params}
 	for _, w := range i.Writes {
 		raw, err := hex.DecodeString(w.Raw)
@@ -132,7 +147,7 @@ func (c *Corridor) giveUp(i intent, why error) {
 	a.Reason.RetrySafe = false
 	a.Summary = summarize(a)
 	r := &run{id: i.Invocation, subject: access.Subject{ID: i.Subject, Name: i.SubjectName}, args: i.Args, key: i.Key, requestID: i.RequestID,
-		started: i.At, done: make(chan struct{}), action: lostAction(i)}
+		started: i.At, restored: true, sent: true, done: make(chan struct{}), action: lostAction(i)}
 	c.conclude(r, a, nil, concluded{intended: true})
 }
 

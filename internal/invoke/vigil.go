@@ -54,9 +54,15 @@ func (c *Corridor) keepWatch(r *run, a Answer, k concluded) {
 	}
 	switch {
 	case a.Verdict == outcome.Confirmed && r.action.Plan.Watch != nil:
-		c.vigils.begin(c.ctx, r.action.Writes, func(ctx context.Context) { c.watchConfirmed(ctx, r, k.act) })
+		c.vigils.begin(c.ctx, r.action.Writes, func(ctx context.Context) {
+			defer c.survive("watch", r.id)
+			c.watchConfirmed(ctx, r, k.act)
+		})
 	case a.Verdict == outcome.Unknown && a.Reason.Code == outcome.VerifyTimeout:
-		c.vigils.begin(c.ctx, r.action.Writes, func(ctx context.Context) { c.watchLate(ctx, r, k.act) })
+		c.vigils.begin(c.ctx, r.action.Writes, func(ctx context.Context) {
+			defer c.survive("late watch", r.id)
+			c.watchLate(ctx, r, k.act)
+		})
 	}
 }
 
@@ -78,7 +84,6 @@ func (c *Corridor) watchLate(ctx context.Context, r *run, act verify.Act) {
 	if ctx.Err() != nil || d.Verdict != outcome.Confirmed {
 		return
 	}
-	c.keep(c.Standing.Settle(r.action.Contract.Asset, "late confirmation of "+r.id))
-	c.clear(alarmKey(r.action.Name, "standing"), "late confirmation of "+r.id)
+	c.settle(r, "late confirmation of "+r.id)
 	c.amend(r, Amendment{At: time.Now(), Kind: "late_confirmed", Verdict: outcome.Confirmed, Text: "Confirmed late, at " + d.Level.String() + "."})
 }

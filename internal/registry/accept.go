@@ -44,52 +44,80 @@ func major(c *contract.Contract) string { return fmt.Sprintf("%s@%d", c.Tool, c.
 
 // prepared is what one contract file comes to by itself.
 type prepared struct {
+	path   string
 	source []byte
 	accepted
 	problems document.Problems
 }
 
-// prepareAll does for every contract what needs no other one, on all processors: nearly all of a publish is spent here.
-func (b *build) prepareAll() {
-	files := b.of(KindContract)
-	done := make([]prepared, len(files))
+// each runs work for 0 to n-1 on all processors and waits.
+func each(n int, work func(i int)) {
 	var next atomic.Int64
 	var workers sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), len(files)) {
+	for range min(runtime.GOMAXPROCS(0), n) {
 		workers.Go(func() {
-			for i := next.Add(1) - 1; i < int64(len(files)); i = next.Add(1) - 1 {
-				done[i] = b.prepare(files[i])
+			for i := next.Add(1) - 1; i < int64(n); i = next.Add(1) - 1 {
+				work(int(i))
 			}
 		})
 	}
 	workers.Wait()
-	for i, f := range files {
-		b.prepared[f.Path] = done[i]
+}
+
+// parseAll begins to read the form of every contract, on all processors, and gives what waits for it: nearly all of a publish is
+// spent here, and nothing in it needs the inventory.
+func (b *build) parseAll() (wait func() []prepared) {
+	files := b.of(KindContract)
+	done := make([]prepared, len(files))
+	var group sync.WaitGroup
+	group.Go(func() { each(len(files), func(i int) { done[i] = parseContract(files[i]) }) })
+	return func() []prepared {
+		group.Wait()
+		return done
 	}
 }
 
-// prepare checks a contract's form, lints it and binds it to the inventory. It changes nothing of the build.
-func (b *build) prepare(f File) prepared {
+// bindAll does for every contract whose form is right what needs the inventory and no other contract.
+func (b *build) bindAll(parsed []prepared) {
+	each(len(parsed), func(i int) { parsed[i] = b.bind(parsed[i]) })
+	for _, p := range parsed {
+		b.prepared[p.path] = p
+	}
+}
+
+// parseContract checks a contract's form.
+func parseContract(f File) prepared {
+	p := prepared{path: f.Path, source: f.Source}
 	n, ps := document.Parse(f.Path, f.Source)
-	if ps.Err() != nil {
-		return prepared{source: f.Source, problems: ps}
+	if ps.Err() == nil {
+		c, more := contract.Parse(n, f.SHA256())
+		ps.Add(more...)
+		p.contract = c
 	}
-	c, more := contract.Parse(n, f.SHA256())
-	ps.Add(more...)
-	if ps.Err() != nil {
-		return prepared{source: f.Source, problems: ps}
+	if p.problems = ps; ps.Err() != nil {
+		p.contract = nil
 	}
-	ps.Add(lint.Check(c, b.snapshot.Inventory, b.kindOf)...)
-	actions, more := Compile(c, b.snapshot.Inventory, b.snapshot.Binding)
+	return p
+}
+
+// bind lints a contract and binds it to the inventory. It changes nothing of the build.
+func (b *build) bind(p prepared) prepared {
+	if p.contract == nil {
+		return p
+	}
+	ps := slices.Clone(p.problems)
+	ps.Add(lint.Check(p.contract, b.snapshot.Inventory, b.kindOf)...)
+	actions, more := compile(p.contract, b.snapshot.Inventory, b.snapshot.Binding, b.schemas)
 	ps.Add(more...)
-	return prepared{f.Source, accepted{c, actions}, ps}
+	p.actions, p.problems = actions, ps
+	return p
 }
 
 // contract checks a contract by itself, against the active version, and against the names that others have.
 func (b *build) contract(f File) (accepted, document.Problems) {
 	p, ok := b.prepared[f.Path]
 	if !ok || !bytes.Equal(p.source, f.Source) {
-		p = b.prepare(f)
+		p = b.bind(parseContract(f))
 	}
 	if p.contract == nil {
 		return accepted{}, p.problems

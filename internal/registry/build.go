@@ -31,11 +31,12 @@ type build struct {
 	active   map[string]*contract.Contract // last good, by tool and major version; nil until it is needed
 	prepared map[string]prepared           // contracts as written, by path
 	warnings document.Problems
+	schemas  *schemas
 	snapshot *Snapshot
 }
 
 func newBuild(c Candidate, good map[string]File, drivers []hal.Driver, before *Snapshot) *build {
-	b := &build{drivers: drivers, before: before, good: good, rejected: map[string]Rejected{}, tools: map[string]*contract.Contract{},
+	b := &build{drivers: drivers, before: before, good: good, rejected: map[string]Rejected{}, schemas: newSchemas(), tools: map[string]*contract.Contract{},
 		prepared: map[string]prepared{}, snapshot: emptySnapshot()}
 	for _, f := range c.Files {
 		if f.Err != nil {
@@ -50,8 +51,9 @@ func newBuild(c Candidate, good map[string]File, drivers []hal.Driver, before *S
 }
 
 func (b *build) run() *Snapshot {
+	parsed := b.parseAll()
 	b.inventory()
-	b.prepareAll()
+	b.bindAll(parsed())
 	judge(b, KindContract, b.contract, b.acceptContract)
 	judge(b, KindProfile, b.profile, func(p *access.Profile) { b.snapshot.Profiles[p.Name] = p })
 	b.finish()

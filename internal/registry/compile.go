@@ -17,6 +17,7 @@ import (
 
 // compiler binds one contract to one inventory and collects what does not fit.
 type compiler struct {
+	schemas  *schemas
 	inv      *inventory.Inventory
 	binding  *field.Binding
 	contract *contract.Contract
@@ -28,7 +29,11 @@ type compiler struct {
 
 // Compile binds a contract to an inventory. Without problems every action is ready to run.
 func Compile(c *contract.Contract, inv *inventory.Inventory, b *field.Binding) ([]*Action, document.Problems) {
-	k := &compiler{inv: inv, binding: b, contract: c, points: map[string]verify.Point{}, bound: map[string]*field.Bound{},
+	return compile(c, inv, b, nil)
+}
+
+func compile(c *contract.Contract, inv *inventory.Inventory, b *field.Binding, cache *schemas) ([]*Action, document.Problems) {
+	k := &compiler{schemas: cache, inv: inv, binding: b, contract: c, points: map[string]verify.Point{}, bound: map[string]*field.Bound{},
 		liveness: map[string]verify.Liveness{}}
 	asset := inv.Assets[c.Asset]
 	if asset == nil {
@@ -75,7 +80,7 @@ func (k *compiler) bindPoint(a contract.Alias) {
 }
 
 func (k *compiler) action(a *contract.Action, asset *inventory.Asset) *Action {
-	params, problems := compileParams(a)
+	params, problems := compileParams(a, k.schemas)
 	k.problems.Add(problems...)
 	x := &Action{Action: a, Name: ToolName(k.contract, a), Contract: k.contract, Asset: asset, Params: params,
 		Scope: verify.Scope{Points: k.points, Params: params.Types, Liveness: k.liveness}}

@@ -40,11 +40,12 @@ type Params struct {
 type paramCompiler struct {
 	Params
 	action   *contract.Action
+	schemas  *schemas
 	problems document.Problems
 }
 
-func compileParams(a *contract.Action) (Params, document.Problems) {
-	k := &paramCompiler{action: a, Params: Params{Types: map[string]expression.Type{}, defaults: map[string]any{}, spans: map[string]outcome.Span{}, units: map[string]string{}}}
+func compileParams(a *contract.Action, cache *schemas) (Params, document.Problems) {
+	k := &paramCompiler{action: a, schemas: cache, Params: Params{Types: map[string]expression.Type{}, defaults: map[string]any{}, spans: map[string]outcome.Span{}, units: map[string]string{}}}
 	k.compile()
 	return k.Params, k.problems
 }
@@ -88,7 +89,7 @@ func (k *paramCompiler) compile() {
 		return
 	}
 	var err error
-	if k.schema, err = compileSchema(source); err != nil {
+	if k.schema, err = k.schemas.compile(source); err != nil {
 		k.bad("", "not a valid JSON Schema: "+err.Error(), "see json-schema.org, draft 2020-12")
 		return
 	}

@@ -29,7 +29,7 @@ func params(t testing.TB, source string, effect contract.Effect) Params {
 	t.Helper()
 	n, ps := document.Parse("p.yaml", []byte(source))
 	must(t, ps.Err())
-	p, ps := compileParams(&contract.Action{ID: "move", Effect: effect, Parameters: n})
+	p, ps := compileParams(&contract.Action{ID: "move", Effect: effect, Parameters: n}, nil)
 	must(t, ps.Err())
 	return p
 }
@@ -133,7 +133,7 @@ func TestAgentsSeeUnitsAndReservedArgumentsAndNoPrivateKeys(t *testing.T) {
 	if read := string(params(t, parameters, contract.Read).Public); strings.Contains(read, "dry_run") {
 		t.Errorf("a read takes dry_run: %s", read)
 	}
-	a, ps := compileParams(&contract.Action{ID: "stop", Effect: contract.Actuate})
+	a, ps := compileParams(&contract.Action{ID: "stop", Effect: contract.Actuate}, nil)
 	if ps.Err() != nil || !strings.Contains(string(a.Public), "dry_run") {
 		t.Errorf("an action without parameters: %v, %s", ps, a.Public)
 	}

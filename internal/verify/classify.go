@@ -59,7 +59,7 @@ func (t *Trial) find(c claim, upTo int) finding {
 		}
 	}
 	switch {
-	case known < 0 || t.latest().Sub(t.roundStart(known)) > t.staleAfter(c, upTo):
+	case known < 0 || t.roundEnd(upTo).Sub(t.roundStart(known)) > t.staleAfter(c, upTo):
 		return f
 	case len(usable) == 0:
 		f.state = skipped

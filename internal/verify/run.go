@@ -21,7 +21,7 @@ func Run(ctx context.Context, r Reader, p *Plan, a Act) (Decision, *Trial) {
 	deadline := a.End.Add(p.Within)
 	for {
 		began := time.Now()
-		t.Add(Round{Readings: readRound(ctx, r, p, deadline)})
+		t.Add(Round{Asked: began, Readings: readRound(ctx, r, p, deadline)})
 		over := !time.Now().Before(deadline) || ctx.Err() != nil
 		if d, ok := t.Decide(over); ok {
 			return d, t
@@ -56,7 +56,7 @@ func Standing(ctx context.Context, r Reader, p *Plan, a Act) (Decision, *Trial, 
 	deadline := a.End.Add(limit)
 	for ctx.Err() == nil && time.Now().Before(deadline) {
 		began := time.Now()
-		t.Add(Round{Readings: readRound(ctx, r, p, deadline)})
+		t.Add(Round{Asked: began, Readings: readRound(ctx, r, p, deadline)})
 		if d, ok := t.confirmed(t.claims()); ok {
 			d.Verdict = outcome.Confirmed
 			return d, t, true
@@ -149,7 +149,7 @@ func Watch(ctx context.Context, r Reader, p *Plan, a Act) (text string, left boo
 	deadline := a.End.Add(p.Watch.For)
 	for ctx.Err() == nil && time.Now().Before(deadline) {
 		began := time.Now()
-		t.Add(Round{Readings: readRound(ctx, r, wide, deadline)})
+		t.Add(Round{Asked: began, Readings: readRound(ctx, r, wide, deadline)})
 		if text, left := t.leftTwice(); left && ctx.Err() == nil {
 			return text, true
 		}

@@ -18,6 +18,7 @@ type Act struct {
 
 // Round is one reading of every point of a plan.
 type Round struct {
+	Asked    time.Time // when the round was asked for; the wire may have been busy before its first request left
 	Readings map[string]physical.Reading
 }
 
@@ -147,12 +148,16 @@ func (t *Trial) roundEnd(i int) time.Time {
 	return last
 }
 
-// slowest is the longest that one of the latest rounds took.
+// slowest is the longest that one of the latest rounds took, with its wait for the wire.
 func (t *Trial) slowest() time.Duration {
 	const looked = 4
 	longest := time.Duration(0)
 	for i := max(0, len(t.rounds)-looked); i < len(t.rounds); i++ {
-		longest = max(longest, t.roundEnd(i).Sub(t.roundStart(i)))
+		began := t.roundStart(i)
+		if asked := t.rounds[i].Asked; !asked.IsZero() && asked.Before(began) {
+			began = asked
+		}
+		longest = max(longest, t.roundEnd(i).Sub(began))
 	}
 	return longest
 }

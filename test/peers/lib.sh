@@ -7,7 +7,7 @@ set -uo pipefail
 # The first run on a machine installs; without that a script takes less than a minute.
 if [ -z "${PEERS_LIMITED:-}" ]; then
 	export PEERS_LIMITED=1
-	exec timeout -k 10 "${PEERS_TIMEOUT:-400}" bash "$0" "$@"
+	exec timeout --foreground -k 60 "${PEERS_TIMEOUT:-400}" bash "$0" "$@"
 fi
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$here/../../.." || exit 1
@@ -30,6 +30,9 @@ die() {
 	echo "$*" >&2
 	exit 1
 }
+
+# limit SECONDS COMMAND... ends a command that takes too long; an interrupt at the terminal reaches it.
+limit() { timeout --foreground -k 5 "$@"; }
 
 # start NAME COMMAND... begins a process in a session of its own, with its output in $work/NAME.log, and sets $pid.
 start() {
@@ -150,5 +153,6 @@ need_node() {
 	*) skip "npm has no Node.js 22 for $(uname -m)" ;;
 	esac
 	npm_install node22 "node-linux-$arch@22.23.3"
+	# shellcheck disable=SC2034 # for the caller
 	node=$npm_modules/node-linux-$arch/bin/node
 }

@@ -2,6 +2,7 @@ package lint
 
 import (
 	"regexp"
+	"strings"
 
 	"capd/internal/document"
 )
@@ -50,8 +51,12 @@ func looksSecret(text string) bool {
 	if len(text) < shortestSecret {
 		return false
 	}
-	if secretForm.MatchString(text) {
+	lower := strings.ToLower(text)
+	if hasAny(lower, []string{"-----begin", "akia", "asia", "gh", "glpat-", "xox", "sk-", "aiza", "eyj", "://", "bearer"}) && secretForm.MatchString(text) {
 		return true
+	}
+	if !hasAny(lower, []string{"pass", "pwd", "secret", "token", "key"}) {
+		return false
 	}
 	given := secretGiven.FindStringSubmatch(text)
 	return given != nil && noWord.MatchString(given[1])

@@ -108,27 +108,40 @@ var (
 	unseen     = regexp.MustCompile(`[\x{200B}\x{200E}\x{200F}\x{202A}-\x{202E}\x{2060}-\x{2064}\x{2066}-\x{2069}\x{FEFF}\x{E0000}-\x{E007F}]`)
 )
 
-// suspicion says what is wrong with a text, "" when nothing is.
+// suspicion says what is wrong with a text, "" when nothing is. Each form needs one of its words, in lower case; looking for them
+// first spares nearly every text the slower forms.
 func suspicion(text string) string {
+	lower := strings.ToLower(text)
 	for _, s := range []struct {
-		form *regexp.Regexp
-		what string
+		form  *regexp.Regexp
+		words []string
+		what  string
 	}{
-		{dropRules, "tells the model to drop its instructions"},
-		{ofTheModel, "speaks of the model itself"},
-		{keepFrom, "tells the model to keep something from people"},
-		{noAsking, "tells the model to act without asking"},
-		{callOrder, "tells the model when to call it"},
-		{markers, "imitates the markers of a prompt"},
-		{sendAway, "tells the model to send something away"},
-		{inChinese, "tells the model to drop its instructions, or to keep something from people"},
-		{unseen, "holds characters that people cannot see"},
+		{dropRules, []string{"ignore", "disregard", "forget", "override"}, "tells the model to drop its instructions"},
+		{ofTheModel, []string{"you are now", "system prompt", "developer mode", "jailbreak"}, "speaks of the model itself"},
+		{keepFrom, []string{"do not", "don't", "never"}, "tells the model to keep something from people"},
+		{noAsking, []string{"without"}, "tells the model to act without asking"},
+		{callOrder, []string{"always", "must", "before"}, "tells the model when to call it"},
+		{markers, []string{"<", "inst]"}, "imitates the markers of a prompt"},
+		{sendAway, []string{"http", "mail"}, "tells the model to send something away"},
+		{inChinese, []string{"忽略", "告诉", "系统提示词", "无需"}, "tells the model to drop its instructions, or to keep something from people"},
+		{unseen, nil, "holds characters that people cannot see"},
 	} {
-		if s.form.MatchString(text) {
+		if hasAny(lower, s.words) && s.form.MatchString(text) {
 			return s.what
 		}
 	}
 	return ""
+}
+
+// hasAny reports whether a text holds one of the words; no words ask nothing.
+func hasAny(text string, words []string) bool {
+	for _, w := range words {
+		if strings.Contains(text, w) {
+			return true
+		}
+	}
+	return len(words) == 0
 }
 
 func textInjection(p *Pass) {

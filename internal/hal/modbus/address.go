@@ -2,6 +2,7 @@ package modbus
 
 import (
 	"fmt"
+	"slices"
 
 	"capd/internal/hal"
 	"capd/internal/physical"
@@ -179,19 +180,25 @@ func (a *address) shift() int {
 	return s
 }
 
-// canonical takes the point's raw value out of its registers as they came.
+// canonical takes the point's raw value out of its registers as they came. It may be a part of them.
 func (a *address) canonical(registers []byte) []byte {
 	word := uint16(registers[0])<<8 | uint16(registers[1])
 	switch a.part {
 	case oneBit:
-		return []byte{byte(word >> a.shift() & 1)}
+		return bitOf(byte(word >> a.shift()))
 	case highByte, lowByte:
 		return []byte{byte(word >> a.shift())}
 	}
-	raw := append([]byte(nil), registers...)
-	a.order.apply(raw)
-	return a.text.take(raw)[:a.size]
+	raw := registers
+	if a.order != (order{}) {
+		raw = slices.Clone(registers)
+		a.order.apply(raw)
+	}
+	return a.text.take(raw)[:a.size:a.size]
 }
+
+// bitOf is the lowest bit as a raw value.
+func bitOf(b byte) []byte { return []byte{b & 1} }
 
 // registers arranges a canonical raw value of a whole point for sending.
 func (a *address) registers(raw []byte) []byte {

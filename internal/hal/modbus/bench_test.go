@@ -1,6 +1,7 @@
 package modbus
 
 import (
+	"fmt"
 	"io"
 	"net"
 	"testing"
@@ -61,4 +62,47 @@ func BenchmarkTenRegistersThroughLink(b *testing.B) {
 		b.Cleanup(func() { _ = l.Close(b.Context()) })
 		return func(at []hal.Address) []hal.Sample { return l.Read(b.Context(), "A", at) }
 	})
+}
+
+// BenchmarkDevices polls ten registers of each of some devices behind one link: what one more device costs.
+func BenchmarkDevices(b *testing.B) {
+	for _, n := range []int{1, 10, 100} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			s := serve(b, faultserver.Options{Memory: &faultserver.Oracle{}})
+			var devices []string
+			for i := range n {
+				devices = append(devices, fmt.Sprintf("{unit_id: %d}", 1+i))
+			}
+			c := openNamed(b, s.Addr(), devices)
+			u16, _ := typeByName("uint16")
+			var batch []hal.Address
+			for i := range 10 {
+				batch = append(batch, &address{table: holdingRegister, start: i, count: 1, size: 2, typ: u16})
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				for i := range n {
+					if s := c.Read(b.Context(), fmt.Sprint(i), batch); s[9].Err != nil {
+						b.Fatal(s[9].Err)
+					}
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/device")
+		})
+	}
+}
+
+// openNamed makes a connection with devices named 0, 1, 2, ...
+func openNamed(b *testing.B, addr string, devices []string) hal.Conn {
+	b.Helper()
+	var specs []hal.DeviceSpec
+	for i, d := range devices {
+		specs = append(specs, hal.DeviceSpec{ID: fmt.Sprint(i), Link: "L", Options: node(b, d)})
+	}
+	c, err := New().Open(hal.LinkSpec{ID: "L", Transport: "modbus_tcp", Options: node(b, "{endpoint: \""+addr+"\"}")}, specs)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = c.Close() })
+	return c
 }

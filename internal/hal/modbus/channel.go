@@ -24,6 +24,7 @@ type channel struct {
 	steady  bool // the wire is a port: closing it puts nothing right, so only an error of the port itself does
 	unsure  bool // answers carry no number: look for stray ones before every request
 
+	pdu    []byte // scratch
 	s      stream // nil while there is no connection
 	in     *inbox
 	opened time.Time
@@ -68,7 +69,7 @@ func (c *channel) exchange(ctx context.Context, request []byte, t *turn) ([]byte
 	if n, err := c.s.Write(request); err != nil {
 		t.maySent = n > 0
 		failed := c.fail(ctx, t, err)
-		c.drop() // part of the request may stand on the wire
+		c.distrust() // part of the request may stand on the wire
 		return nil, failed
 	}
 	t.maySent = true
@@ -149,7 +150,7 @@ func (c *channel) fail(ctx context.Context, t *turn, err error) error {
 	case errors.As(err, &damaged):
 		c.distrust()
 		return &wireError{hal.CRC, err}
-	case ctx.Err() != nil && !t.maySent:
+	case ctx.Err() != nil && (!t.maySent || errors.Is(err, context.Cause(ctx))):
 		return &wireError{hal.Timeout, context.Cause(ctx)}
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		partial := len(c.in.peek())

@@ -23,6 +23,7 @@ func (d *debts) owe(q question) {
 	if len(d.owed) == maxDebts {
 		d.owed = slices.Delete(d.owed, 0, 1)
 	}
+	q.asked = time.Now()
 	d.owed = append(d.owed, q)
 }
 
@@ -40,42 +41,40 @@ func (d *debts) quarantined(unit byte, now time.Time) bool {
 // confuse reports whether an owed answer could be taken for the answer to q.
 func (d *debts) confuse(q question) bool { return slices.ContainsFunc(d.owed, q.alike) }
 
-// settle ends what was owed before the answer to q. An exception names no request: it may have been the answer to any of the same
-// function, so it ends the oldest of them and q itself may still be answered.
+// settle ends what was owed before the answer to q. When a request alike was owed, which only a probe may be, the answer may have been
+// to that one; and an exception may have been the answer to any owed request of its function. Then the oldest of these ends with all
+// before it, and q itself is owed.
 func (d *debts) settle(q question, exception bool) {
-	same := func(o question) bool { return o.unit == q.unit && o.fc == q.fc }
-	if i := slices.IndexFunc(d.owed, same); exception && i >= 0 {
-		d.drop(d.owed[i])
-		d.owed = append(d.owed, q)
+	which := q.alike
+	if exception {
+		which = q.sameFunction
+	}
+	if d.drop(which) {
+		d.owe(q)
 		return
 	}
 	d.owed = slices.DeleteFunc(d.owed, func(o question) bool { return o.unit == q.unit })
 	d.release(q.unit)
 }
 
-// dropFunction ends the oldest owed answer of one function of a unit, which an exception came for.
-func (d *debts) dropFunction(unit, fc byte) {
-	if i := slices.IndexFunc(d.owed, func(o question) bool { return o.unit == unit && o.fc == fc }); i >= 0 {
-		d.drop(d.owed[i])
-	}
-}
-
-// drop ends an owed answer and all that its unit owed before it. It reports whether it was owed.
-func (d *debts) drop(q question) bool {
-	last := slices.IndexFunc(d.owed, q.alike)
+// drop ends the oldest owed answer of some kind and all that its unit owed before it. It reports whether there was one.
+func (d *debts) drop(which func(question) bool) bool {
+	last := slices.IndexFunc(d.owed, which)
 	if last < 0 {
 		return false
 	}
-	kept := d.owed[:0]
-	for i, o := range d.owed {
-		if o.unit != q.unit || i > last {
-			kept = append(kept, o)
-		}
-	}
-	clear(d.owed[len(kept):])
-	d.owed = kept
-	d.release(q.unit)
+	unit := d.owed[last].unit
+	kept := slices.DeleteFunc(d.owed[:last+1:last+1], func(o question) bool { return o.unit == unit })
+	d.owed = append(kept, d.owed[last+1:]...)
+	d.release(unit)
 	return true
+}
+
+// forget ends what has been owed for too long to be still expected.
+func (d *debts) forget(age time.Duration) {
+	if len(d.owed) > 0 {
+		d.owed = slices.DeleteFunc(d.owed, func(o question) bool { return time.Since(o.asked) > age })
+	}
 }
 
 // release ends the waiting for a unit that owes nothing more.

@@ -22,17 +22,18 @@ func (*Driver) Name() string { return "modbus" }
 // transport is one way to carry Modbus: how its link options are read, and how a channel for them is made. A further transport is
 // a further entry in transports.
 type transport struct {
-	name string
-	read func(*document.Map, *document.Problems, *linkSettings)
-	open func(linkSettings, *channel)
+	name   string
+	serial bool // the frames and units of serial lines
+	read   func(*document.Map, *document.Problems, *linkSettings)
+	open   func(linkSettings, *channel)
 }
 
 func transports() []transport {
 	return []transport{
-		{"modbus_tcp", readTCP, openTCP},
-		{"modbus_tls", readTLS, openTLS},
-		{"modbus_rtu", readSerial, openSerial},
-		{"modbus_rtu_over_tcp", readRTUOverTCP, openRTUOverTCP},
+		{"modbus_tcp", false, readTCP, openTCP},
+		{"modbus_tls", false, readTLS, openTLS},
+		{"modbus_rtu", true, readSerial, openSerial},
+		{"modbus_rtu_over_tcp", true, readRTUOverTCP, openRTUOverTCP},
 	}
 }
 
@@ -62,11 +63,31 @@ func (*Driver) CheckLink(link hal.LinkSpec) document.Problems {
 	return ps
 }
 
-// CheckDevice implements hal.Driver. Options: unit_id, timeout, quirks.
+// CheckDevice implements hal.Driver. Options: unit_id, timeout, and quirks: min_gap, connect_delay, close_after, one_per_request,
+// max_registers, max_bits, max_gap, coils_from_zero, block, register_block, write_fc, write_coil_fc, mask_write, busy_retries, busy_wait,
+// echo, tid_swapped and the dangerous any_unit, tid_zero and longer_reply.
 func (*Driver) CheckDevice(link hal.LinkSpec, device hal.DeviceSpec) document.Problems {
-	_, ps := parseDevice(device, time.Second)
+	s, ps := parseDevice(device, time.Second)
+	t, known := transportOf(link)
+	if !known || !t.serial || ps.Err() != nil {
+		return ps
+	}
+	unit := device.Options.Get("unit_id")
+	switch {
+	case s.unit == 0:
+		p := unit.Problem("broadcast_unit", "", "unit 0 is all units of the line at once: its points can be written but not read, so no write is verified")
+		p.Warning = true
+		ps.Add(p)
+	case s.unit > lastSerialUnit:
+		p := unit.Problem("reserved_unit", fmt.Sprintf("write 1 to %d unless the device really has this number", lastSerialUnit), "unit %d is reserved on serial lines", s.unit)
+		p.Warning = true
+		ps.Add(p)
+	}
 	return ps
 }
+
+// lastSerialUnit is the highest number a unit of a serial line may have (MODBUS over Serial Line Specification V1.02, 2.2).
+const lastSerialUnit = 247
 
 // CheckPoint implements hal.Driver. The address is nil when there are problems beyond warnings.
 func (*Driver) CheckPoint(link hal.LinkSpec, device hal.DeviceSpec, point hal.PointSpec) (hal.Address, document.Problems) {

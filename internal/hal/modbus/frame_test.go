@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -49,6 +51,68 @@ func FuzzReceive(f *testing.F) {
 		unit, pdu, err := m.split(frame)
 		if err != nil || len(pdu) == 0 || unit != frame[6] {
 			t.Fatalf("% X was received but cannot be split: %v", frame, err)
+		}
+	})
+}
+
+// ended is a recorded stream whose time is up at its end.
+type ended struct{ recorded }
+
+func (e *ended) Read(p []byte) (int, error) {
+	n, err := e.recorded.Read(p)
+	if err != nil {
+		err = os.ErrDeadlineExceeded
+	}
+	return n, err
+}
+
+func FuzzReceiveRTU(f *testing.F) {
+	right := faultserver.FrameRTU(1, []byte{3, 2, 0, 42})
+	f.Add(right, []byte{3, 0, 1, 0, 1}, uint8(1), false)
+	f.Add(slices.Concat([]byte{0, 1, 3}, right), []byte{3, 0, 1, 0, 1}, uint8(5), false)
+	f.Add(slices.Concat(faultserver.FrameRTU(2, []byte{3, 9, 1, 3, 2, 0, 42, 1, 1, 1, 1}), right), []byte{3, 0, 1, 0, 1}, uint8(200), true)
+	f.Add(slices.Repeat([]byte{1, 3, 2}, 90), []byte{3, 0, 1, 0, 1}, uint8(200), false)
+	f.Add(slices.Repeat([]byte{1, 1, 3, 2}, 600), []byte{1, 3, 0, 0, 20}, uint8(255), false)
+	f.Add(faultserver.FrameRTU(1, []byte{6, 0, 1, 0, 7}), []byte{6, 0, 1, 0, 7}, uint8(9), false)
+	f.Add(faultserver.FrameRTU(1, []byte{43, 14, 2, 0x82, 0, 0, 1, 0, 1, 65}), []byte{43, 14, 2, 0}, uint8(9), false)
+	f.Fuzz(func(t *testing.T, stream, pdu []byte, piece uint8, longer bool) {
+		if len(pdu) < 5 && (len(pdu) < 4 || pdu[0] != fcEncapsulated) || requestLength(append([]byte{1}, pdu...)) != len(pdu)+3 {
+			return
+		}
+		r := newRTU()
+		r.deadline = time.Now().Add(time.Hour)
+		in := newInbox(&ended{recorded{left: stream, piece: 1 + int(piece)}})
+		frame, err := r.receive(in, r.encode(1, pdu), tolerance{longer: longer})
+		if err != nil {
+			return
+		}
+		unit, got, err := r.split(frame)
+		if err != nil || unit != 1 || !bytes.Contains(stream, frame) {
+			t.Fatalf("% X is no answer (%v)", frame, err)
+		}
+		if got[0] != pdu[0] && got[0] != pdu[0]|exceptionFlag {
+			t.Fatalf("% X answers % X", got, pdu)
+		}
+		if pdu[0] >= 1 && pdu[0] <= fcReadWriteRegisters && pdu[0]&exceptionFlag == 0 && verifyPDU(pdu, got, longer) != nil {
+			t.Fatalf("% X is taken for an answer to % X", got, pdu)
+		}
+	})
+}
+
+func FuzzFrameLengths(f *testing.F) {
+	f.Add(faultserver.FrameRTU(1, []byte{43, 14, 2, 0x82, 0, 0, 1, 0, 1, 65}))
+	f.Add([]byte{1, 16, 0, 1, 0, 1, 2})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if len(b) == 0 {
+			return
+		}
+		for _, n := range []int{replyLength(b), requestLength(b)} {
+			if n != partial && n != 0 && (n < rtuOverhead+1 || n > maxRTU) {
+				t.Fatalf("% X begins a frame of %d bytes", b, n)
+			}
+			if n == partial && len(b) >= maxRTU {
+				t.Fatalf("% X is not enough to tell a length", b)
+			}
 		}
 	})
 }
@@ -117,7 +181,14 @@ func TestVerify(t *testing.T) {
 		{"10 0004 0001 02 0007", "10 0004 0001 02 0007", false},
 		{"16 0004 00F2 0025", "16 0004 00F2 0025", true},
 		{"16 0004 00F2 0025", "16 0005 FFFF 0000", false},
-		{"17 0000 0001", "17 02 0000", false}, // no check, no trust
+		{"17 0000 0001 0000 0001 02 0007", "17 02 0007", true},
+		{"17 0000 0001 0000 0001 02 0007", "17 04 00070000", false},
+		{"17 0000 0001", "17 02 0000", false},
+		{"2B 0E 02 00", "2B 0E 02 82 00 00 01 00 01 41", true},
+		{"2B 0E 02 00", "2B 0E 02 82 00 00 02 00 01 41", false},
+		{"2B 0E 02 00", "2B 0E 02 82 00 00 01 00 01 41 42", false},
+		{"2B 0E 02 00", "2B 0D 02 82 00 00 00", false},
+		{"14 0000 0001", "14 02 0000", false}, // no check, no trust
 	} {
 		if err := verifyPDU(unhex(t, c.request), unhex(t, c.reply), false); (err == nil) != c.ok {
 			t.Errorf("%s answers %s: %v", c.reply, c.request, err)

@@ -2,6 +2,7 @@ package modbus
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 	"time"
 )
@@ -26,7 +27,8 @@ type atom struct {
 	items    []int
 }
 
-// block is one read request: the span [from, to) of a table, and the atoms it serves, sorted by from.
+// block is one read request: the span [from, to) of a table, and the atoms it serves, sorted by from. The blocks of one plan share
+// the array of their atoms.
 type block struct {
 	table    table
 	from, to int
@@ -34,12 +36,16 @@ type block struct {
 }
 
 // items are the addresses the block serves, as indexes into the batch.
-func (b block) items() []int {
-	var all []int
-	for _, a := range b.atoms {
-		all = append(all, a.items...)
+func (b block) items() iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for _, a := range b.atoms {
+			for _, i := range a.items {
+				if !yield(i) {
+					return
+				}
+			}
+		}
 	}
-	return all
 }
 
 func (b block) key() cut { return cut{b.table, b.from} }
@@ -48,23 +54,27 @@ func (b block) key() cut { return cut{b.table, b.from} }
 // stayed unanswered before come last, so that they cannot cost the others their turn.
 func (d *device) plan(batch []*address, now time.Time) []block {
 	var blocks []block
-	for _, a := range atoms(batch) {
+	all := atoms(batch)
+	for i, a := range all {
 		if last := len(blocks) - 1; last >= 0 && d.fits(blocks[last], a, now) {
-			blocks[last].add(a)
+			blocks[last].extend()
 			continue
 		}
-		blocks = append(blocks, d.blockOf(a))
+		blocks = append(blocks, d.blockOf(all[i:]))
 	}
-	slices.SortStableFunc(blocks, func(x, y block) int {
-		return d.mutes[x.key()].Compare(d.mutes[y.key()])
-	})
+	if len(d.mutes) > 0 {
+		slices.SortStableFunc(blocks, func(x, y block) int {
+			return d.mutes[x.key()].Compare(d.mutes[y.key()])
+		})
+	}
 	return blocks
 }
 
 // atoms are the atoms of a batch, sorted by place.
 func atoms(batch []*address) []atom {
 	all := make([]atom, 0, len(batch))
-	groups := map[groupKey]int{}
+	single := make([]int, len(batch)) // the items of all atoms that are no groups
+	var groups map[groupKey]int
 	for i, a := range batch {
 		if a == nil {
 			continue
@@ -76,9 +86,13 @@ func atoms(batch []*address) []atom {
 				all[at].join(i, from, to)
 				continue
 			}
+			if groups == nil {
+				groups = map[groupKey]int{}
+			}
 			groups[key] = len(all)
 		}
-		all = append(all, atom{table: a.table, from: from, to: to, items: []int{i}})
+		single[i] = i
+		all = append(all, atom{table: a.table, from: from, to: to, items: single[i : i+1 : i+1]})
 	}
 	slices.SortStableFunc(all, func(x, y atom) int {
 		return cmp.Or(cmp.Compare(x.table, y.table), cmp.Compare(x.from, y.from), cmp.Compare(x.to, y.to))
@@ -96,17 +110,20 @@ func (a *atom) join(item, from, to int) {
 	a.items = append(a.items, item)
 }
 
-func (d *device) blockOf(a atom) block {
-	b := block{table: a.table, from: d.first(a.table, a.from), to: a.to, atoms: []atom{a}}
+// blockOf is the block of the first of some atoms. It can be extended to those that follow.
+func (d *device) blockOf(atoms []atom) block {
+	a := atoms[0]
+	b := block{table: a.table, from: d.first(a.table, a.from), to: a.to, atoms: atoms[:1]}
 	if whole := d.whole(a.table); whole.size > 0 {
 		b.to = max(b.to, b.from+whole.size)
 	}
 	return b
 }
 
-func (b *block) add(a atom) {
-	b.to = max(b.to, a.to)
-	b.atoms = append(b.atoms, a)
+// extend takes the atom that follows in the plan into the block.
+func (b *block) extend() {
+	b.atoms = b.atoms[:len(b.atoms)+1]
+	b.to = max(b.to, b.atoms[len(b.atoms)-1].to)
 }
 
 // fits reports whether a, which starts no earlier than the block's atoms, may join it.
@@ -179,9 +196,9 @@ func (d *device) divide(b block, seams []int) []block {
 	var out []block
 	from := 0
 	for _, to := range append(seams, len(b.atoms)) {
-		part := d.blockOf(b.atoms[from])
-		for _, a := range b.atoms[from+1 : to] {
-			part.add(a)
+		part := d.blockOf(b.atoms[from:to])
+		for range to - from - 1 {
+			part.extend()
 		}
 		out = append(out, part)
 		from = to
@@ -192,10 +209,10 @@ func (d *device) divide(b block, seams []int) []block {
 // singles is one block for each distinct span.
 func (d *device) singles(b block) []block {
 	var out []block
-	for _, a := range b.atoms {
-		one := d.blockOf(a)
+	for i := range b.atoms {
+		one := d.blockOf(b.atoms[i:])
 		if n := len(out); n > 0 && out[n-1].from == one.from && out[n-1].to == one.to {
-			out[n-1].add(a)
+			out[n-1].extend()
 			continue
 		}
 		out = append(out, one)

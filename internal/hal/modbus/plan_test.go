@@ -281,14 +281,14 @@ func FuzzPlan(f *testing.F) {
 			if b.to-b.from > d.limit(b.table) {
 				t.Fatalf("block %+v is beyond the limit %d", b, d.limit(b.table))
 			}
-			for _, i := range b.items() {
+			for i := range b.items() {
 				served[i]++
 				if a := batch[i]; a.table != b.table || a.start < b.from || a.start+a.count > b.to {
 					t.Fatalf("%+v is not in its block %+v", a, b)
 				}
 			}
 			for _, p := range d.parts(b) {
-				if len(p.items()) >= len(b.items()) {
+				if len(p.atoms) >= len(b.atoms) {
 					t.Fatalf("part %+v of %+v is no smaller", p, b)
 				}
 			}
@@ -299,4 +299,30 @@ func FuzzPlan(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestTwoHundredPointsOfOneDevice is a drive, a meter and their alarms as one device: all tables, several types, gaps.
+func TestTwoHundredPointsOfOneDevice(t *testing.T) {
+	b := holding(span(0, 300)...)
+	b.Set(1, faultserver.InputRegisters, 0, make([]uint16, 300)...).Set(1, faultserver.Coils, 0, span16(200)...).Set(1, faultserver.DiscreteInputs, 0, span16(200)...)
+	c, n := session(t, b, "{unit_id: 1}")
+	var points []*address
+	add := func(count int, text string, place func(i int) int) {
+		for i := range count {
+			points = append(points, at(t, fmt.Sprintf(text, place(i))))
+		}
+	}
+	add(60, "{table: holding_register, address: %d, type: uint16}", func(i int) int { return 2*i + i/20 })
+	add(40, "{table: input_register, address: %d, type: float32, byte_order: CDAB}", func(i int) int { return 3 * i })
+	add(30, "{table: holding_register, address: 7, bit: %d}", func(i int) int { return i % 16 })
+	add(50, "{table: coil, address: %d}", func(i int) int { return 3 * i })
+	add(20, "{table: discrete_input, address: %d}", func(i int) int { return i * 9 })
+	for i, s := range read(t, c, points...) {
+		if s.Err != nil {
+			t.Errorf("%s: %v", points[i], s.Err)
+		}
+	}
+	if got := n.requests(); len(points) != 200 || len(got) > 4 {
+		t.Errorf("%d points in the requests %q", len(points), got)
+	}
 }

@@ -64,7 +64,7 @@ func (p *port) setUp(fd int, s linkSettings) error {
 	if err := p.claim(fd, s.port, pseudo); err != nil {
 		return err
 	}
-	raw(tio, s)
+	makeRaw(tio, s)
 	if err := unix.IoctlSetTermios(fd, unix.TCSETS2, tio); err != nil && (!pseudo || !errors.Is(err, unix.EINVAL)) {
 		return fmt.Errorf("%d baud, parity %s, %d stop bits: %w", s.baud, s.parity, s.stopBits, err)
 	}
@@ -100,9 +100,9 @@ func (p *port) claim(fd int, path string, pseudo bool) error {
 	return nil
 }
 
-// raw makes a line of 8 data bits that carries bytes as they are, at any speed, and never hangs up (termios(3), cfmakeraw;
+// makeRaw makes a line of 8 data bits that carries bytes as they are, at any speed, and never hangs up (termios(3), cfmakeraw;
 // ioctl_tty(2), termios2).
-func raw(tio *unix.Termios, s linkSettings) {
+func makeRaw(tio *unix.Termios, s linkSettings) {
 	tio.Iflag &^= unix.IGNBRK | unix.BRKINT | unix.PARMRK | unix.ISTRIP | unix.INLCR | unix.IGNCR | unix.ICRNL | unix.IXON | unix.IXOFF | unix.IXANY | unix.INPCK
 	tio.Oflag &^= unix.OPOST
 	tio.Lflag &^= unix.ECHO | unix.ECHONL | unix.ICANON | unix.ISIG | unix.IEXTEN

@@ -10,7 +10,7 @@ import (
 	"capd/internal/hal"
 )
 
-// openPTY makes a pseudo-terminal: the master end as a file, and the path of the other end.
+// openPTY makes a pseudo-terminal: the master end as a file, and the path of the other end, which stays open for the test.
 func openPTY(t testing.TB) (*os.File, string) {
 	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY|unix.O_NONBLOCK, 0)
@@ -29,7 +29,13 @@ func openPTY(t testing.TB) (*os.File, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return master, fmt.Sprintf("/dev/pts/%d", number)
+	path := fmt.Sprintf("/dev/pts/%d", number)
+	slave, err := os.OpenFile(path, os.O_RDWR|unix.O_NOCTTY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { slave.Close() })
+	return master, path
 }
 
 // openRTU makes a connection to a serial port with devices named A, B, ... of these options.

@@ -109,12 +109,12 @@ func TestAGroupIsReadInOneRequestOrNotAtAll(t *testing.T) {
 		a.group = group
 		return a
 	}
-	samples := read(t, c, p(40, "g"), p(41, ""), p(2, "g"), p(20, "g"), p(150, "far"), p(30, "far"))
+	samples := read(t, c, p(40, "g"), p(41, ""), p(2, "g"), p(20, "g"), p(150, "far"), p(50, "far"))
 	for i, want := range []string{"1040", "1041", "1002", "1020"} {
 		wantValue(t, samples[i], want)
 	}
 	for _, s := range samples[4:] {
-		if e := wantKind(t, s.Err, hal.BadAddress); e.MaySent || !strings.Contains(e.Error(), "from 30 to 150") {
+		if e := wantKind(t, s.Err, hal.BadAddress); e.MaySent || !strings.Contains(e.Error(), "from 50 to 150") {
 			t.Error(e)
 		}
 	}

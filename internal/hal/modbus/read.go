@@ -116,8 +116,10 @@ func (r *reading) divide(b block, refused *wireError, t turn) {
 		borders = seams
 	}
 	keep := refusedAll
-	if slices.ContainsFunc(b.items(), func(i int) bool { return r.samples[i].Err == nil }) {
-		keep = relearn
+	for i := range b.items() {
+		if r.samples[i].Err == nil {
+			keep = relearn
+		}
 	}
 	r.dev.learn(b.table, borders, time.Now(), keep)
 }
@@ -151,7 +153,7 @@ func refusedAlone(s hal.Sample) bool {
 }
 
 func (r *reading) fail(b block, err *wireError, t turn) {
-	for _, i := range b.items() {
+	for i := range b.items() {
 		r.samples[i] = hal.FailedSample(r.failure(r.batch[i], err, t.maySent), t.started)
 	}
 }
@@ -170,25 +172,26 @@ func halError(err *wireError, maySent bool, device, op string) *hal.Error {
 }
 
 func (r *reading) fill(b block, data []byte, t turn) {
-	for _, i := range b.items() {
+	data = slices.Clone(data) // raw values are parts of it
+	for i := range b.items() {
 		a := r.batch[i]
 		r.samples[i] = a.sample(a.pick(b, data))
 		r.samples[i].Started, r.samples[i].At = t.started, t.ended
 	}
 }
 
-// pick takes an address's canonical raw value out of the data of its block.
+// pick takes an address's canonical raw value out of the data of its block, which it may share.
 func (a *address) pick(b block, data []byte) []byte {
 	at := a.start - b.from
 	if a.table.bits() {
-		return []byte{data[at/8] >> (at % 8) & 1}
+		return bitOf(data[at/8] >> (at % 8))
 	}
 	raw := a.canonical(data[2*at : 2*(at+a.count)])
 	if !a.scaled {
 		return raw
 	}
 	at = a.scale - b.from
-	return append(raw, data[2*at:2*at+2]...)
+	return slices.Concat(raw, data[2*at:2*at+2])
 }
 
 // sample reads a canonical raw value. That of a scaled address is followed by its scale register.

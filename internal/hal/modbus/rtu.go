@@ -63,6 +63,7 @@ func (r *rtu) ready(ctx context.Context, in *inbox, request []byte, t *turn) err
 	if err := r.sitOut(ctx, in, q.unit); err != nil {
 		return err
 	}
+	r.debts.forget(max(forgetAfter, 10*t.timeout))
 	if r.debts.confuse(q) {
 		if err := r.probe(ctx, in, q, t); err != nil {
 			return err
@@ -70,6 +71,9 @@ func (r *rtu) ready(ctx context.Context, in *inbox, request []byte, t *turn) err
 	}
 	return r.clear(ctx, in, q, t)
 }
+
+// forgetAfter is how long an answer is owed at least. Some devices say nothing to a probe; they must not stay unread for ever.
+const forgetAfter = 3 * time.Second
 
 // clear waits for silence and sets the deadline of the question that is sent next.
 func (r *rtu) clear(ctx context.Context, in *inbox, q question, t *turn) error {
@@ -249,13 +253,10 @@ func (r *rtu) answered(s *search, frame []byte) {
 // unanswered books what may still come, and says what came instead.
 func (r *rtu) unanswered(s *search, err error) error {
 	s.conclude()
-	switch {
-	case s.verdict == nil:
-		r.debts.owe(s.q)
-		r.debts.wait(s.q.unit, time.Now().Add(r.timeout))
-		return err
-	case !s.wholly:
-		r.debts.owe(s.q)
+	r.debts.owe(s.q)
+	if s.verdict != nil {
+		return s.verdict
 	}
-	return s.verdict
+	r.debts.wait(s.q.unit, time.Now().Add(r.timeout))
+	return err
 }

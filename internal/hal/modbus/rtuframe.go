@@ -1,6 +1,9 @@
 package modbus
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"time"
+)
 
 // rtuOverhead is a serial frame's unit and check. A frame has at most 256 bytes (MODBUS over Serial Line Specification V1.02, 2.5.1).
 const (
@@ -97,9 +100,10 @@ func counted(b []byte, at int) int {
 // question is a request as the line sees it: who is asked and what an answer looks like.
 type question struct {
 	unit, fc byte
-	frame    []byte // the request
-	length   int    // of the answer; 0 when it tells itself
-	echo     []byte // what the answer has to repeat, function included; nil for reads
+	frame    []byte    // the request
+	length   int       // of the answer; 0 when it tells itself
+	echo     []byte    // what the answer has to repeat, function included; nil for reads
+	asked    time.Time // when it was given up; set while it is owed
 }
 
 func questionOf(request []byte) question {
@@ -123,6 +127,9 @@ func questionOf(request []byte) question {
 
 // answersItself reports whether the right answer is the request once more.
 func (q question) answersItself() bool { return q.echo != nil && q.length == len(q.frame) }
+
+// sameFunction reports whether an exception could be the answer to either.
+func (q question) sameFunction(o question) bool { return q.unit == o.unit && q.fc == o.fc }
 
 // alike reports whether an answer to one could be taken for an answer to the other.
 func (q question) alike(o question) bool {

@@ -27,7 +27,6 @@ type search struct {
 
 	echoed  bool
 	verdict error  // what came instead of the answer, nil as long as nothing of the unit came
-	wholly  bool   // it came whole and can only have been the answer
 	garbled []byte // bytes that are no frame, from the first that could begin the answer
 }
 
@@ -58,7 +57,7 @@ func (s *search) next(final bool) (frame []byte, waiting bool) {
 			s.stranger(b[:n])
 		case foundDamaged:
 			if !s.ahead(b[1:]) {
-				s.verdict, s.wholly = &crcError{text: "the answer's check is wrong"}, true
+				s.verdict = &crcError{text: "the answer's check is wrong"}
 			}
 		}
 		s.in.take(n)
@@ -77,16 +76,15 @@ func (s *search) ahead(b []byte) bool {
 
 // stranger books a frame of the unit that is no answer to the question: the late answer to an earlier one, or nonsense.
 func (s *search) stranger(frame []byte) {
-	if s.r.debts.drop(questionBehind(frame)) {
-		return
+	if !s.r.late(frame) {
+		s.verdict = protocolf("the device sent % X, which answers another request", frame)
 	}
-	s.verdict, s.wholly = protocolf("the device sent % X, which answers another request", frame), false
 }
 
 // unfinished books the beginning of an answer that ends too early.
 func (s *search) unfinished(b []byte) {
 	if s.verdict == nil && len(b) > 2 && b[0] == s.q.unit && b[1] == s.q.fc && s.reaches(b) {
-		s.verdict, s.wholly = &crcError{text: "the answer ends too early", late: true}, false
+		s.verdict = &crcError{text: "the answer ends too early", late: true}
 	}
 }
 
@@ -211,11 +209,12 @@ func (r *rtu) discard(in *inbox) {
 	}
 }
 
-// late books an answer that came after its time.
-func (r *rtu) late(frame []byte) {
-	if frame[1]&exceptionFlag == 0 {
-		r.debts.drop(questionBehind(frame))
-		return
+// late books an answer that came after its time. It reports whether one was owed.
+func (r *rtu) late(frame []byte) bool {
+	q := questionBehind(frame)
+	if q.fc&exceptionFlag == 0 {
+		return r.debts.drop(q.alike)
 	}
-	r.debts.dropFunction(frame[0], frame[1]&^exceptionFlag)
+	q.fc &^= exceptionFlag
+	return r.debts.drop(q.sameFunction)
 }

@@ -177,6 +177,21 @@ func TestLinkOptionsOfASerialPort(t *testing.T) {
 	}
 }
 
+func TestUnitsOfALine(t *testing.T) {
+	for unit, rule := range map[string]string{"0": "broadcast_unit", "1": "", "247": "", "248": "reserved_unit"} {
+		device := hal.DeviceSpec{ID: "D", Options: node(t, "{unit_id: "+unit+"}")}
+		for _, transport := range []string{"modbus_rtu", "modbus_rtu_over_tcp"} {
+			ps := New().CheckDevice(hal.LinkSpec{Transport: transport}, device)
+			if rule == "" && len(ps) > 0 || rule != "" && (len(ps) != 1 || ps[0].Rule != rule || !ps[0].Warning) {
+				t.Errorf("unit %s: %v", unit, ps)
+			}
+		}
+		if ps := New().CheckDevice(hal.LinkSpec{Transport: "modbus_tcp"}, device); len(ps) > 0 {
+			t.Errorf("unit %s over TCP: %v", unit, ps)
+		}
+	}
+}
+
 // libmodbus 372 and 550, minimalmodbus 95, mbusd 61: nobody answers a broadcast, and the line rests after it.
 func TestABroadcastIsNotAnswered(t *testing.T) {
 	b := bank().Set(0, faultserver.HoldingRegisters, 1, 0)

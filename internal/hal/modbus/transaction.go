@@ -20,7 +20,8 @@ type transaction struct {
 
 // Encode implements goburrow's Packager.
 func (x *transaction) Encode(pdu *goburrow.ProtocolDataUnit) ([]byte, error) {
-	return x.ch.framing.encode(x.unit, append([]byte{pdu.FunctionCode}, pdu.Data...)), nil
+	x.ch.pdu = append(append(x.ch.pdu[:0], pdu.FunctionCode), pdu.Data...)
+	return x.ch.framing.encode(x.unit, x.ch.pdu), nil
 }
 
 // Send implements goburrow's Transporter.

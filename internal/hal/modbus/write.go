@@ -94,7 +94,7 @@ func (c *conn) Write(ctx context.Context, id string, at hal.Address, raw physica
 	}
 	cmd := a.command(dev, value)
 	if cmd.modify {
-		b := dev.blockOf(atom{table: a.table, from: a.start, to: a.start + a.count})
+		b := dev.blockOf([]atom{{table: a.table, from: a.start, to: a.start + a.count}})
 		present, _, err := c.again(ctx, dev, b.request())
 		if err != nil { // only a read went out
 			return hal.Ack{}, halError(&wireError{err.kind, fmt.Errorf("reading the register first: %w", err.err)}, false, id, op)

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # The MCP conformance suites against capd's own endpoint, with an operator's token: the scenarios of scenarios.tsv.
+# shellcheck source=test/peers/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 
 need jq jq
@@ -16,7 +17,7 @@ start proxy "$node" "$here/proxy.mjs" "$url" "$token" "$work/port"
 until_true 10 test -s "$work/port" || die "the proxy did not start: $(cat "$work/proxy.log")"
 
 suite() { # NAME PROGRAM OPTIONS...: its exit status counts scenarios that capd need not pass
-	timeout 60 "$node" "$2" server --url "http://127.0.0.1:$(cat "$work/port")/mcp" "${@:3}" --output-dir "$work/results/$1" >"$work/$1.log" 2>&1 </dev/null
+	limit 60 "$node" "$2" server --url "http://127.0.0.1:$(cat "$work/port")/mcp" "${@:3}" --output-dir "$work/results/$1" >"$work/$1.log" 2>&1 </dev/null
 }
 suite 0.1 "$released" --suite all
 suite 2025-03-26 "$next" --spec-version 2025-03-26

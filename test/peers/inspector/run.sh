@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # The MCP inspector, a client that others wrote, lists and calls the tools of the demo, over HTTP and through "capd mcp".
+# shellcheck source=test/peers/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 
 need jq jq
@@ -10,8 +11,10 @@ need_capd
 start_demo --speed 4
 export HOME=$work # the inspector keeps files there
 
-inspect() { timeout 30 "$node" "$launcher" --cli --format json -q "$@" </dev/null; }
-over_http() { inspect --server-url "$url" --transport http --stored-auth-only --header "Authorization: Bearer $@"; }
+inspect() { limit 30 "$node" "$launcher" --cli --format json -q "$@" </dev/null; }
+over_http() { # TOKEN OPTIONS...
+	inspect --server-url "$url" --transport http --stored-auth-only --header "Authorization: Bearer $1" "${@:2}"
+}
 over_stdio() { inspect --transport stdio "$@" -- "$capd" mcp --url "$url" --token-file "$work/token"; }
 echo "$token" >"$work/token"
 
@@ -35,8 +38,8 @@ names='[.result.tools[].name]'
 own='["find_tools", "call_read", "call_action", "read_state", "explain", "list_alarms"]'
 
 for era in legacy modern; do
-	check "$era: an operator sees few tools, the own ones first" \
-		gives 0 "$names | length <= 20 and .[:6] == $own and index(\"set_discharge_valve\") != null" over_http "$token" --protocol-era $era --method tools/list
+	check "$era: an operator sees at most twenty tools besides the six own ones, which come first" \
+		gives 0 "$names | length <= 26 and .[:6] == $own and index(\"set_discharge_valve\") != null" over_http "$token" --protocol-era $era --method tools/list
 	jq -c "$names" "$work/answer" >"$work/list.$era"
 	check "$era: a viewer sees no actuation" \
 		gives 0 "all(.result.tools[]; .annotations.readOnlyHint) and ($names | index(\"read_level\") != null)" over_http "$viewer" --protocol-era $era --method tools/list

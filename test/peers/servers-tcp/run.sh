@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # Modbus TCP servers that others wrote, with capd as their client: libmodbus's unit-test-server with its built-in faults, pymodbus,
 # modbus-serial and jsmodbus. What they hold and what capd must make of it is in ../servers/layout.py.
+# shellcheck source=test/peers/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
+# shellcheck source=test/peers/servers/lib.sh
 . test/peers/servers/lib.sh
 
 need jq jq
@@ -17,33 +19,22 @@ npm_install jsmodbus jsmodbus@5.0.0
 jsmodbus=$npm_modules
 need_capd
 
-# serve PEER COMMAND... starts a server on $port, judges capd with it, and stops it. The layout must be there.
-serve() {
-	local peer=$1 server
-	shift
-	start "$peer" "$@"
-	server=$pid
-	until_true 20 listening "$port" || die "$peer did not start: $(tail -n 5 "$work/$peer.log")"
-	judge_peer "$peer"
-	stop "$server"
-}
-tcp_layout() { # PEER
-	port=$(free_port)
-	layout "$1" "{\"transport\": \"modbus_tcp\", \"endpoint\": \"127.0.0.1:$port\", \"timeout\": \"2s\"}"
-}
+takes_connections() { listening "$port"; }
 
 [ $# -gt 0 ] || set -- libmodbus pymodbus modbus-serial jsmodbus
 for peer in "$@"; do
-	tcp_layout "$peer"
+	port=$(free_port)
+	mbpoll_wire=(-m tcp -p "$port" 127.0.0.1)
+	layout "$peer" "{\"transport\": \"modbus_tcp\", \"endpoint\": \"127.0.0.1:$port\", \"timeout\": \"2s\"}"
 	image=$work/$peer/image.json
 	case $peer in
 	libmodbus)
 		bash "$servers/build_libmodbus.sh" "$work/unit-test-server" || die "libmodbus's server cannot be built"
-		serve libmodbus "$work/unit-test-server" tcp "$port"
+		serve libmodbus takes_connections "$work/unit-test-server" tcp "$port"
 		;;
-	pymodbus) serve pymodbus /usr/bin/python3 "$servers/pymodbus_server.py" "$image" tcp "$port" ;;
-	modbus-serial) serve modbus-serial "$node" "$servers/modbus_serial.mjs" "$modbus_serial" "$image" tcp "$port" ;;
-	jsmodbus) serve jsmodbus "$node" "$servers/jsmodbus.mjs" "$jsmodbus" "$image" tcp "$port" ;;
+	pymodbus) serve pymodbus takes_connections /usr/bin/python3 "$servers/pymodbus_server.py" "$image" tcp "$port" ;;
+	modbus-serial) serve modbus-serial takes_connections "$node" "$servers/modbus_serial.mjs" "$modbus_serial" "$image" tcp "$port" ;;
+	jsmodbus) serve jsmodbus takes_connections "$node" "$servers/jsmodbus.mjs" "$jsmodbus" "$image" tcp "$port" ;;
 	*) die "no server $peer" ;;
 	esac
 done

@@ -105,13 +105,14 @@ def bits(table, start, values):
 
 
 class Peer:
-    """What a server holds. assets: points by asset and name. good: their values. holes: points among them that do not exist. bad: points that must
+    """What a server holds. assets: points by asset and name. good: their values. together: values that are right only when the
+    asset is read as a whole. holes: points among them that do not exist. bad: points that must
     never have a value, or only an allowed one. calls: what to write, and the only right answer."""
 
     def __init__(self, unit=UNIT):
         self.devices = {"PEER": {"unit_id": unit}}
         self.assets, self.good, self.bad, self.contracts, self.calls = {}, {}, {}, [], []
-        self.image, self.holes = {}, []
+        self.image, self.holes, self.together = {}, [], {}
 
     def add(self, asset, tables, device="PEER"):
         self.assets.setdefault(asset, {"device": device, "points": {}})
@@ -151,7 +152,7 @@ class Peer:
                 "parameters": {"type": "object", "additionalProperties": False, "required": ["value"], "properties": {"value": schema}},
                 "security": {"permissions": ["peer:write"]},
                 "execute": [{"write": "setpoint", "value": "value"}],
-                "verify": {"min_level": "E4" if feedback else "E2", "within": "4s", "poll": "100ms", "settle": "500ms", "expect": [expect]},
+                "verify": {"min_level": "E4" if feedback else "E2", "within": "2s", "poll": "100ms", "settle": "300ms", "expect": [expect]},
             }}})
         for value in values:
             self.calls.append({"tool": f"set_{name}".lower(), "value": value, "verdict": verdict, "level": level, "refuted_at": refuted_at})
@@ -161,8 +162,9 @@ def register(table, address, kind="uint16", **more):
     return {"table": table, "address": address, "type": kind, **more}
 
 
-def full(lies, holes, missing):
-    """A server that takes any content. missing is why there is no value where the server has none."""
+def full(liar, holes, missing):
+    """A server that takes any content. liar is the level that agrees when it acknowledges what it does not store, missing is why there is no value where
+    it has none."""
     p = Peer()
     holding, inputs = Table("holding_register"), Table("input_register")
     holding.everything()
@@ -172,13 +174,13 @@ def full(lies, holes, missing):
     p.add("HOLDING", [holding])
     p.add("INPUT", [inputs])
     p.add("BITS", [bits("coil", 3, COILS), bits("discrete_input", 5, DISCRETES)])
-    p.writes("VALVE", register("holding_register", SETPOINT), register("input_register", SETPOINT), "number", [60, 25], "confirmed", "E4")
+    p.writes("VALVE", register("holding_register", SETPOINT), register("input_register", SETPOINT), "number", [60], "confirmed", "E4")
     p.writes("WIDE", register("holding_register", WIDE, "float32", byte_order="CDAB"), register("input_register", WIDE, "float32", byte_order="CDAB"),
              "number", [12.5], "confirmed", "E4")
-    p.writes("SWITCH", {"table": "coil", "address": SWITCH}, {"table": "discrete_input", "address": SWITCH}, "boolean", [True, False], "confirmed", "E4")
+    p.writes("SWITCH", {"table": "coil", "address": SWITCH}, {"table": "discrete_input", "address": SWITCH}, "boolean", [True], "confirmed", "E4")
     p.writes("STUCK", register("holding_register", STUCK), register("input_register", STUCK), "number", [33], "refuted", "E2", "E4")
-    if lies:
-        p.writes("LIAR", register("holding_register", LIAR), register("input_register", LIAR), "number", [44], "refuted", None, "E2")
+    if liar:
+        p.writes("LIAR", register("holding_register", LIAR), register("input_register", LIAR), "number", [44], "refuted", liar, "E2")
     p.assets["COUNTER"] = {"device": "PEER", "points": {"writes": {"at": register("input_register", WRITES), "role": "process"}}}
     p.image = {"unit": UNIT, "holding": dict(holding.words), "input": dict(inputs.words), "coil": {3 + i: int(v) for i, v in enumerate(COILS)},
                "discrete": {5 + i: int(v) for i, v in enumerate(DISCRETES)}, "follows": [SETPOINT, WIDE, WIDE + 1], "lies": [LIAR], "writes": WRITES,
@@ -201,16 +203,17 @@ def full(lies, holes, missing):
     return p
 
 
-def pymodbus(nobody=OFFLINE):
-    p = full(lies=True, holes=True, missing=WIRE)
+def pymodbus(liar="E0"):
+    """Its reply to a write shows what it holds, so a lie contradicts the request at once; its framer drops requests for other units."""
+    p = full(liar, holes=True, missing=WIRE)
     p.devices["NOBODY"] = {"unit_id": 99}
     p.fault("FAILING", register("holding_register", FAILING), cause=WIRE)
-    p.fault("NOBODY", register("holding_register", 0), "NOBODY", cause=nobody)
+    p.fault("NOBODY", register("holding_register", 0), "NOBODY", cause=OFFLINE)
     return p
 
 
 def modbus_serial():
-    p = pymodbus(nobody=WIRE)
+    p = pymodbus(liar="E1")
     p.devices["HASTY"] = {"unit_id": UNIT, "timeout": "300ms"}
     p.fault("BUSY", register("holding_register", BUSY), cause=WIRE)
     p.fault("SILENT", register("holding_register", SILENT), "HASTY", cause=OFFLINE)
@@ -218,7 +221,7 @@ def modbus_serial():
 
 
 def jsmodbus():
-    return full(lies=False, holes=False, missing=WIRE)  # it answers what lies beyond its buffers with a reply that is too short
+    return full(None, holes=False, missing=WIRE)  # it answers what lies beyond its buffers with a reply that is too short
 
 
 def libmodbus():
@@ -235,12 +238,12 @@ def libmodbus():
     pair = Table("holding_register", holding.next)
     pair.number("float32", "CDAB", "77.5146")
     alone = pair.points["float32_cdab"]["at"]
-    pair.number("int16", "", "-2")
+    pair.number("uint16", "", "48879")  # 0x170: busy where a request begins there
     after = Table("holding_register", 0x172)
     after.put("late", [1720], {"type": "uint16"}, "1720")
     p.add("HOLDING", [holding])
     p.add("PAIRED", [pair])
-    del p.good["PAIRED.float32_cdab"]  # right beside its neighbour, not alone
+    p.together = {ref: p.good.pop(ref) for ref in list(p.good) if ref.startswith("PAIRED.")}
     p.add("PATIENT", [after])
     inputs = Table("input_register", 0x108)
     inputs.put("ten", [10], {"type": "uint16"}, "10")
@@ -255,9 +258,9 @@ def libmodbus():
     p.fault("SLOW-BYTES-255", register("holding_register", 0x173), "UNIT-255", allowed=["0"])
     p.fault("MISSING", register("holding_register", first + 0x20), cause=WIRE)
     p.fault("NO-INPUT", register("input_register", 0x109), cause=WIRE)
-    p.writes("REGISTER", register("holding_register", 0x17E), None, "number", [1234, 5], "confirmed", "E2")
+    p.writes("REGISTER", register("holding_register", 0x17E), None, "number", [1234], "confirmed", "E2")
     p.writes("COIL", {"table": "coil", "address": 0x131}, None, "boolean", [True, False], "confirmed", "E2")
-    p.writes("SHORT", register("holding_register", 0x17A, "float32", byte_order="ABCD"), None, "number", [1.5], "unknown", None)
+    p.writes("SHORT", register("holding_register", 0x17A, "float32", byte_order="ABCD"), None, "number", [1.5], "unknown", "E1")
     p.image = {"holding": {**holding.words, **pair.words, **after.words}}
     return p
 

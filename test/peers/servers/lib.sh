@@ -1,4 +1,5 @@
 # shellcheck shell=bash
+# shellcheck disable=SC2154 # what ../lib.sh gives
 # Helpers for servers-*/run.sh: Modbus servers that others wrote, with capd as their client. To be sourced after ../lib.sh.
 
 servers=$PWD/test/peers/servers
@@ -16,6 +17,16 @@ layout() {
 	PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 "$servers/layout.py" "$1" "$work/$1" "$2" || die "no layout for $1"
 }
 
+# fill writes the holding registers of PEER's image with mbpoll; $mbpoll_wire is its options for the wire, with the device.
+fill() {
+	local address words
+	while read -r address words; do
+		# shellcheck disable=SC2086
+		limit 10 mbpoll "${mbpoll_wire[@]}" -a 17 -0 -1 -t 4 -r "$address" -- $words >"$work/mbpoll.log" 2>&1 ||
+			die "mbpoll cannot write: $(tail -n 3 "$work/mbpoll.log")"
+	done < <(/usr/bin/python3 "$servers/runs.py" "$work/$1/image.json")
+}
+
 # judge_peer PEER runs capd on $work/PEER and judges what it makes of the server.
 judge_peer() {
 	local daemon
@@ -28,6 +39,18 @@ judge_peer() {
 	"$capd" status --json >"$work/status.json"
 	jq -e '.rejected == [] and .suspended == []' "$work/status.json" >/dev/null ||
 		die "not all files are in force: $(jq -c '.rejected[] | .file as $f | .problems[] | [$f, .line, .rule, .message]' "$work/status.json" | head -n 20)"
-	judge env PYTHONDONTWRITEBYTECODE=1 timeout 100 /usr/bin/python3 "$servers/judge.py" "$capd" "$1"
+	judge limit 100 env PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 "$servers/judge.py" "$capd" "$1"
 	stop "$daemon"
+}
+
+# serve PEER READY COMMAND... starts a server, waits until the function READY holds, judges capd with it, and stops it. PEER has its layout.
+serve() {
+	local peer=$1 ready=$2 server
+	shift 2
+	start "$peer" "$@"
+	server=$pid
+	until_true 20 "$ready" || die "$peer did not start: $(tail -n 5 "$work/$peer.log")"
+	[ "$peer" != libmodbus ] || fill "$peer" # the others begin with their image
+	judge_peer "$peer"
+	stop "$server"
 }

@@ -238,7 +238,8 @@ func (p *peer) answer(r Request) bool {
 		return true
 	case DelayedReply:
 		if p.s.o.RTU {
-			p.delay(p.frame(r, reply))
+			p.delay(append(p.held, p.frame(r, reply)...))
+			p.held = nil
 		} else {
 			p.s.running.Go(func() { p.delay(p.frame(r, reply)) })
 		}

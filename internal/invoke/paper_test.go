@@ -1,0 +1,318 @@
+package invoke_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"capd/internal/document"
+	"capd/internal/hal"
+	"capd/internal/journal"
+	"capd/internal/physical"
+)
+
+// place is an address on paper: at: {n: 1, kind: number|bool}.
+type place struct {
+	n    int64
+	kind physical.Kind
+}
+
+func (p place) String() string                          { return fmt.Sprint("place ", p.n) }
+func (p place) Kind() physical.Kind                     { return p.kind }
+func (p place) Integer() bool                           { return true }
+func (p place) Encode(v physical.Value) ([]byte, error) { return []byte(v.String()), nil }
+func (p place) Overlaps(hal.Address) bool               { return false }
+
+// paper is a driver that checks and never opens anything: the machine below stands in for the field.
+type paper struct{}
+
+func (paper) Name() string                                               { return "paper" }
+func (paper) Transports() []string                                       { return []string{"paper"} }
+func (paper) CheckLink(hal.LinkSpec) document.Problems                   { return nil }
+func (paper) CheckDevice(hal.LinkSpec, hal.DeviceSpec) document.Problems { return nil }
+func (paper) Open(hal.LinkSpec, []hal.DeviceSpec) (hal.Conn, error) {
+	return nil, errors.ErrUnsupported
+}
+func (paper) CheckPoint(_ hal.LinkSpec, _ hal.DeviceSpec, p hal.PointSpec) (hal.Address, document.Problems) {
+	n, _ := p.At.Get("n").Int()
+	return place{n, map[string]physical.Kind{"": physical.Number, "bool": physical.Bool}[p.At.Get("kind").Text()]}, nil
+}
+
+const paperPlant = `inventory: capd/v1
+links: {NET: {transport: paper}}
+devices: {PLC: {link: NET, liveness: {point: PLC.beat, within: 2s}}}
+assets:
+  PLC: {device: PLC, location: plant/x, points: {beat: {at: {n: 1}, role: status, update: 500ms}, remote: {at: {n: 2, kind: bool}, role: status}}}
+  VALVE:
+    device: PLC
+    location: plant/x/valve
+    points:
+      setpoint: {at: {n: 10}, unit: "%", role: setpoint, access: read_write, envelope: {min: 0, max: 100, max_step: 60, lifetime_writes: 1000}}
+      position: {at: {n: 20}, unit: "%", role: feedback, update: 250ms}
+  PUMP:
+    device: PLC
+    location: plant/x/pump
+    points:
+      speed: {at: {n: 30}, unit: Hz, role: setpoint, access: read_write, envelope: {min: 0, max: 50}}
+      run: {at: {n: 40, kind: bool}, role: setpoint, access: read_write, envelope: {min_interval: 100ms, starts_per_hour: 6}}
+      runs: {at: {n: 50, kind: bool}, role: feedback, update: 250ms, witness_for: {VALVE: feedback}}
+`
+
+const paperTools = `contract: capd/v1
+tool: t
+version: 1.0.0
+title: T
+asset: VALVE
+points: {setpoint: VALVE.setpoint, position: VALVE.position, speed: PUMP.speed, run: PUMP.run, runs: PUMP.runs, remote: PLC.remote}
+actions:
+  set: {name: set_valve, effect: actuate, description: Sets., parameters: {type: object, additionalProperties: false, required: [to], properties: {to: {type: number, minimum: 0, maximum: 100, x-unit: "%", description: Opening}}},
+    security: {permissions: [valve:write]}, limits: {rate: 5/minute}, permits: [{id: remote, when: remote, max_age: 1500ms, code: LOCAL_MODE, reason: Not in remote}], execute: [{write: setpoint, value: to}],
+    verify: {min_level: E4, within: 15s, poll: 250ms, settle: 2s, expect: [{point: position, near: to, tolerance: 1.5}], watch: {for: 60s, tolerance: 3}}}
+  nudge: {name: nudge_valve, effect: actuate, description: Nudges., parameters: {type: object, additionalProperties: false, required: [to], properties: {to: {type: number, minimum: 0, maximum: 100, x-unit: "%", description: Opening}}}, security: {permissions: [valve:write]}, execute: [{write: setpoint, value: to}],
+    verify: {min_level: E4, within: 15s, poll: 250ms, settle: 1s, expect: [{point: position, changes_by: to, tolerance: 1.5}]}}
+  close: {name: close_valve, effect: actuate, to_safe: true, description: Closes., security: {permissions: [valve:write]}, execute: [{write: setpoint, value: 0}],
+    verify: {min_level: E4, within: 30s, poll: 250ms, settle: 1s, expect: [{point: position, near: 0, tolerance: 1.5}]}}
+  fill: {name: fill, effect: actuate, description: Opens the valve and runs the pump., parameters: {type: object, additionalProperties: false, required: [to], properties: {to: {type: number, minimum: 0, maximum: 100, x-unit: "%", description: Opening}}}, security: {permissions: [valve:write]}, execute: [{write: setpoint, value: to}, {write: run, value: true}],
+    verify: {min_level: E4, within: 15s, poll: 250ms, settle: 1s, expect: [{point: position, near: to, tolerance: 1.5}, {point: runs, is: true}]}}
+  position: {name: read_position, effect: read, description: Reads., returns: [position, setpoint], security: {permissions: [valve:read]}}
+`
+
+const paperPump = `contract: capd/v1
+tool: p
+version: 1.0.0
+title: P
+asset: PUMP
+points: {speed: PUMP.speed, run: PUMP.run, runs: PUMP.runs}
+actions:
+  start: {name: start_pump, effect: actuate, description: Starts., security: {permissions: [pump:write]}, execute: [{write: speed, value: 40}, {write: run, value: true}],
+    verify: {min_level: E4, within: 10s, poll: 250ms, settle: 1s, expect: [{point: runs, is: true}]}}
+  stop: {name: stop_pump, effect: actuate, to_safe: true, description: Stops., security: {permissions: [pump:write]}, execute: [{write: run, value: false}],
+    verify: {min_level: E4, within: 10s, poll: 250ms, settle: 1s, expect: [{point: runs, is: false}]}}
+`
+
+func writePaper(t testing.TB, dir string) {
+	t.Helper()
+	for name, text := range map[string]string{"assets.d/plant.yaml": paperPlant, "contracts.d/t.yaml": paperTools, "contracts.d/p.yaml": paperPump, "profiles.d/none.txt": ""} {
+		path := filepath.Join(dir, name)
+		must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must(t, os.WriteFile(path, []byte(text), 0o600))
+	}
+}
+
+// machine is a valve and a pump in memory, with exact times. Its hooks run without its lock.
+type machine struct {
+	mu       sync.Mutex
+	born     time.Time
+	values   map[string]physical.Value // of what is written
+	from     float64                   // the valve's position when its setpoint was written last
+	since    time.Time
+	stuck    bool
+	speed    float64                   // of the valve, in % per second
+	broken   bool                      // the pump does not run, whatever it is told
+	refuses  bool                      // no value is taken
+	frozen   time.Time                 // when the PLC stopped; zero while it runs
+	bad      map[string]physical.Cause // points that give nothing
+	log      []string                  // what was written, in order
+	reads    int
+	readFor  time.Duration
+	writeFor time.Duration
+	onRead   func()
+	onWrite  func(ref string) error // its error is what the write gives; the value is taken unless it surely was not sent
+}
+
+func newMachine() *machine {
+	return &machine{born: time.Now(), since: time.Now(), from: 45, speed: 5, bad: map[string]physical.Cause{}, readFor: 5 * time.Millisecond, writeFor: 5 * time.Millisecond,
+		values: map[string]physical.Value{"VALVE.setpoint": physical.IntOf(45), "PUMP.speed": physical.IntOf(0), "PUMP.run": physical.FlagOf(false), "PLC.remote": physical.FlagOf(true)}}
+}
+
+func (m *machine) position(now time.Time) float64 {
+	target := m.values["VALVE.setpoint"].Any().(float64)
+	way := math.Min(math.Abs(target-m.from), m.speed*now.Sub(m.since).Seconds())
+	if m.stuck {
+		way = 0
+	}
+	return m.from + math.Copysign(way, target-m.from)
+}
+
+func (m *machine) value(ref string, now time.Time) physical.Value {
+	if !m.frozen.IsZero() && now.After(m.frozen) {
+		now = m.frozen
+	}
+	switch ref {
+	case "PLC.beat":
+		return physical.IntOf(int64(now.Sub(m.born) / (500 * time.Millisecond)))
+	case "VALVE.position":
+		return physical.FloatOf(math.Round(m.position(now)*100) / 100)
+	case "PUMP.runs":
+		on, _ := m.values["PUMP.run"].Bool()
+		return physical.FlagOf(on && !m.broken)
+	default:
+		return m.values[ref]
+	}
+}
+
+func (m *machine) Read(ctx context.Context, refs []string) map[string]physical.Reading {
+	m.mu.Lock()
+	m.reads++
+	hook, took := m.onRead, m.readFor
+	m.mu.Unlock()
+	if hook != nil {
+		hook()
+	}
+	started := time.Now()
+	gone := false
+	select {
+	case <-time.After(took):
+	case <-ctx.Done():
+		gone = true
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	out := map[string]physical.Reading{}
+	for _, ref := range refs {
+		now := time.Now()
+		switch v := m.value(ref, now); {
+		case gone:
+			out[ref] = physical.BadReading(physical.CauseOffline, "gave up", started, now)
+		case m.bad[ref] != physical.CauseNone:
+			out[ref] = physical.BadReading(m.bad[ref], "as told", started, now)
+		default:
+			out[ref] = physical.Reading{Value: v, Raw: []byte(v.String()), Started: started, At: now, Quality: physical.Good}
+		}
+	}
+	return out
+}
+
+func (m *machine) ReadCached(ctx context.Context, refs []string, _ time.Duration) map[string]physical.Reading {
+	return m.Read(ctx, refs)
+}
+
+func (m *machine) Write(ctx context.Context, ref string, v physical.Value) (hal.Ack, error) {
+	m.mu.Lock()
+	hook, took := m.onWrite, m.writeFor
+	m.mu.Unlock()
+	var err error
+	if hook != nil {
+		err = hook(ref)
+	}
+	time.Sleep(took)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if e := hal.AsError(err); err != nil && (e == nil || !e.MaySent) {
+		return hal.Ack{}, err
+	}
+	if m.refuses {
+		return hal.Ack{}, err
+	}
+	now := time.Now()
+	m.log = append(m.log, ref+"="+v.String())
+	if ref == "VALVE.setpoint" {
+		m.from, m.since = m.position(now), now
+	}
+	m.values[ref] = v
+	return hal.Ack{At: now}, err
+}
+
+func (m *machine) Encode(_ string, v physical.Value) ([]byte, error) { return []byte(v.String()), nil }
+func (m *machine) Preview(ref string, v physical.Value) (string, error) {
+	return ref + "=" + v.String(), nil
+}
+
+// set changes the machine under its lock.
+func (m *machine) set(change func(*machine)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	change(m)
+}
+
+func (m *machine) written() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.log)
+}
+
+// memory is a journal in memory that outlives the corridors over it.
+type memory struct {
+	mu      sync.Mutex
+	records []journal.Record
+	needed  journal.Seq
+	failed  error
+	fails   map[journal.Kind]error
+	hold    map[journal.Kind]chan struct{} // appends of this kind wait for it
+}
+
+func newMemory() *memory {
+	return &memory{fails: map[journal.Kind]error{}, hold: map[journal.Kind]chan struct{}{}}
+}
+
+func (j *memory) Append(ctx context.Context, kind journal.Kind, payload any) (journal.Seq, error) {
+	j.mu.Lock()
+	wait := j.hold[kind]
+	j.mu.Unlock()
+	if wait != nil {
+		select {
+		case <-wait:
+		case <-ctx.Done():
+			return 0, errors.Join(journal.ErrUncertain, ctx.Err())
+		}
+	}
+	data, err := json.Marshal(payload)
+	if err != nil {
+		return 0, err
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if err := j.fails[kind]; err != nil {
+		return 0, err
+	}
+	j.records = append(j.records, journal.Record{Seq: journal.Seq(len(j.records) + 1), Kind: kind, Time: time.Now(), Payload: data})
+	return journal.Seq(len(j.records)), nil
+}
+
+func (j *memory) AppendAdvisory(ctx context.Context, kind journal.Kind, payload any) (journal.Seq, error) {
+	return j.Append(ctx, kind, payload)
+}
+
+func (j *memory) Replay(_ context.Context, each func(journal.Record) error) error {
+	j.mu.Lock()
+	records := slices.Clone(j.records)
+	j.mu.Unlock()
+	for _, r := range records {
+		if err := each(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (j *memory) Stats() journal.Stats {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return journal.Stats{Failed: j.failed}
+}
+
+func (j *memory) Need(seq journal.Seq) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.needed = seq
+}
+
+// kinds counts the records of each kind.
+func (j *memory) kinds() map[journal.Kind]int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	out := map[journal.Kind]int{}
+	for _, r := range j.records {
+		out[r.Kind]++
+	}
+	return maps.Clone(out)
+}
