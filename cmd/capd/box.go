@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -153,10 +154,15 @@ func withoutSystemd(env []string) []string {
 }
 
 // tail keeps the end of a log.
-type tail struct{ buf []byte }
+type tail struct {
+	mu  sync.Mutex
+	buf []byte
+}
 
 // Write keeps the last 4 kB.
 func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	t.buf = append(t.buf, p...)
 	if over := len(t.buf) - 4096; over > 0 {
 		t.buf = t.buf[over:]
@@ -164,7 +170,11 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (t *tail) String() string { return strings.TrimSpace(string(t.buf)) }
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return strings.TrimSpace(string(t.buf))
+}
 
 func (b *box) ended() <-chan struct{} { return b.child.exited }
 

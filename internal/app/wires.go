@@ -25,12 +25,16 @@ func wireAlarms(links []field.LinkStatus) map[string]health.Alarm {
 				continue
 			}
 			polled = append(polled, d.ID)
-			if !d.BackedOff.IsZero() {
+			if d.Silent {
 				silent = append(silent, d.ID)
 			}
 		}
 		switch {
 		case len(silent) == 0:
+		case l.Stats.Unreachable > 0:
+			key := "link/" + l.ID
+			alarms[key] = health.Alarm{Key: key, Code: outcome.NetworkUnreachable,
+				Text: fmt.Sprintf("%s cannot be reached, and so none of %s; check network, port and power", l.ID, strings.Join(silent, ", "))}
 		case len(silent) == len(polled) && len(polled) > 1:
 			key := "link/" + l.ID
 			alarms[key] = health.Alarm{Key: key, Code: outcome.DeviceOffline,

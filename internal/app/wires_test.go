@@ -2,21 +2,22 @@ package app
 
 import (
 	"testing"
-	"time"
 
 	"capd/internal/field"
+	"capd/internal/hal"
+	"capd/internal/outcome"
 )
 
 func TestADeadBusIsOneAlarmAndASilentDeviceAnother(t *testing.T) {
-	off := time.Now()
 	links := []field.LinkStatus{
-		{ID: "BUS-1", Devices: []field.DeviceStatus{{ID: "VFD", Polled: 3, BackedOff: off}, {ID: "PM", Polled: 2, BackedOff: off}}},
-		{ID: "BUS-2", Devices: []field.DeviceStatus{{ID: "A", Polled: 1, BackedOff: off}, {ID: "B", Polled: 1}}},
+		{ID: "BUS-1", Devices: []field.DeviceStatus{{ID: "VFD", Polled: 3, Silent: true}, {ID: "PM", Polled: 2, Silent: true}}},
+		{ID: "BUS-2", Devices: []field.DeviceStatus{{ID: "A", Polled: 1, Silent: true}, {ID: "B", Polled: 1}}},
 		{ID: "PLC-NET", Devices: []field.DeviceStatus{{ID: "PLC", Polled: 9}}},
-		{ID: "IDLE", Devices: []field.DeviceStatus{{ID: "C", BackedOff: off}}},
+		{ID: "GONE", Stats: hal.LinkStats{Unreachable: 2}, Devices: []field.DeviceStatus{{ID: "D", Polled: 1, Silent: true}}},
+		{ID: "IDLE", Devices: []field.DeviceStatus{{ID: "C", Silent: true}}},
 	}
 	got := wireAlarms(links)
-	if len(got) != 2 || got["link/BUS-1"].Text == "" || got["device/A"].Text == "" {
+	if len(got) != 3 || got["link/GONE"].Code != outcome.NetworkUnreachable || got["link/BUS-1"].Text == "" || got["device/A"].Text == "" {
 		t.Errorf("%+v", got)
 	}
 }

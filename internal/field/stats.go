@@ -26,6 +26,7 @@ type DeviceStatus struct {
 	LastGood  time.Time // when the latest good reading was measured; zero for never
 	LastWrite time.Time // end of the last write; zero for never
 	BackedOff time.Time // until when polls of the silent device pause; zero for no pause
+	Silent    bool      // it does not answer now, or its wire cannot be reached
 	Liveness  Liveness
 }
 
@@ -42,7 +43,8 @@ func (f *Field) Stats() []LinkStatus {
 		}
 		for _, spec := range l.devices {
 			d := r.devices[spec.ID].status(now)
-			if until := s.Stats.BackedOff[spec.ID]; until.After(now) {
+			until, silent := s.Stats.BackedOff[spec.ID]
+			if d.Silent = silent || s.Stats.Unreachable > 0; until.After(now) {
 				d.BackedOff = until
 			}
 			s.Devices = append(s.Devices, d)

@@ -16,6 +16,7 @@ type LinkStats struct {
 	Latency      time.Duration        // moving average over transactions without an error
 	MaxLatency   time.Duration        // longest transaction without an error
 	BackedOff    map[string]time.Time // silent devices and until when their polls pause
+	Unreachable  int                  // attempts in a row in which no connection could be made
 }
 
 // Stats are the figures now. The maps belong to the caller.
@@ -25,7 +26,7 @@ func (l *Link) Stats() LinkStats {
 	c := &l.count
 	s := LinkStats{
 		Transactions: c.transactions, Failed: c.failed, Errors: maps.Clone(c.errors), LastOK: c.lastOK,
-		Busy: c.busy, Latency: c.latency, MaxLatency: c.longest, BackedOff: map[string]time.Time{},
+		Busy: c.busy, Latency: c.latency, MaxLatency: c.longest, BackedOff: map[string]time.Time{}, Unreachable: l.pauses.wire.misses,
 	}
 	for _, q := range l.queue {
 		s.Depth += len(q)

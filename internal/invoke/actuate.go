@@ -31,9 +31,10 @@ type run struct {
 	restored  bool // taken up after a restart
 
 	// Under the corridor's lock:
-	intent  journal.Seq   // of the intent, once it is on disk
-	sent    bool          // something may have left the box
-	writing chan struct{} // closed when the writes under way are over; nil when there are none
+	intent     journal.Seq   // of the intent, once it is on disk
+	sent       bool          // something may have left the box
+	superseded bool          // an action to the safe side took over
+	writing    chan struct{} // closed when the writes under way are over; nil when there are none
 
 	supersede context.CancelCauseFunc
 	done      chan struct{} // closed when answer is set
@@ -134,6 +135,7 @@ func (c *Corridor) start(r *run, superseded []*run) {
 	c.records.claim(r.subject.ID, r.requestID, r.id, r.key, r.started)
 	var writing []chan struct{}
 	for _, other := range superseded {
+		other.superseded = true
 		other.supersede(errSuperseded)
 		if other.writing != nil {
 			writing = append(writing, other.writing)
@@ -275,7 +277,7 @@ func (c *Corridor) dryRun(ctx context.Context, r *run) Answer {
 	if refusal := guard.Permit(c.fresh(r, readings, alive)); refusal != nil {
 		return no(refusal)
 	}
-	show := &DryRun{Gates: []string{"access", "mode " + string(f.Mode), "lockout", "arm", "rate", "concurrency", "health", "settled", "journal", "lease"}}
+	show := &DryRun{Frames: []string{}, Gates: []string{"access", "mode " + string(f.Mode), "lockout", "arm", "rate", "concurrency", "health", "settled", "journal", "lease"}}
 	for _, p := range r.action.Permits {
 		show.Gates = append(show.Gates, "permit "+p.ID+": "+p.When.Source())
 	}

@@ -2,6 +2,7 @@ package invoke
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -164,13 +165,18 @@ func summarize(a Answer) string {
 
 func evidenceText(evidence []outcome.Evidence) string {
 	var parts []string
-	for _, e := range evidence {
-		if e.Phase != "deciding" || e.OK == nil || !*e.OK {
+	for i, e := range evidence {
+		if e.Phase != "deciding" || e.OK == nil || !*e.OK || toldLater(evidence[i+1:], e.Point) {
 			continue
 		}
 		parts = append(parts, fmt.Sprintf("%s reads %s%s (expected %s)", e.Point, e.Value, unitText(e.Unit), e.Expected))
 	}
 	return strings.Join(parts, "; ") + "."
+}
+
+// toldLater reports whether a point agrees once more: a setpoint that reads back may be an expectation too.
+func toldLater(rest []outcome.Evidence, point string) bool {
+	return slices.ContainsFunc(rest, func(e outcome.Evidence) bool { return e.Point == point && e.Phase == "deciding" })
 }
 
 func unitText(u physical.Unit) string {

@@ -89,7 +89,7 @@ func TestACommandThatNeverLeftMayBeAskedAgainAfterACrash(t *testing.T) {
 		close(b.journal.hold[journal.Intent])
 		first := <-out
 		b.wants("observe", first, "not_executed E0 - OBSERVE_MODE policy")
-		b.journal.records = b.journal.records[:1] // the power went off before the outcome was on disk
+		b.journal.keep(func(r journal.Record) bool { return r.Kind == journal.Intent }) // the power went off before the outcome was on disk
 		b.crash()
 		a := b.explained(first.Invocation, 20*time.Second)
 		if b.wants("after the crash", a, "unknown E0 - OUTCOME_UNKNOWN execution"); !a.Reason.RetrySafe || a.CommandStanding || a.RefutedAt != nil || !a.AfterRestart {
@@ -105,13 +105,7 @@ func TestOfTwoOpenCommandsOnOneAssetTheLaterCounts(t *testing.T) {
 		time.Sleep(700 * time.Millisecond)
 		stop := b.start(invoke.Request{Action: "stop_pump"})
 		time.Sleep(700 * time.Millisecond)
-		var open []journal.Record // neither has an outcome
-		for _, r := range b.journal.records {
-			if r.Kind == journal.Intent {
-				open = append(open, r)
-			}
-		}
-		b.journal.records = open
+		b.journal.keep(func(r journal.Record) bool { return r.Kind == journal.Intent }) // neither has an outcome
 		b.crash()
 		b.wants("stop", b.explained((<-stop).Invocation, time.Minute), "confirmed E4 - - -")
 		b.wants("start", b.explained((<-start).Invocation, 0), "unknown E0 - SUPERSEDED policy")
@@ -144,5 +138,18 @@ func TestRecordsOfOthersInTheJournalAreLeftAlone(t *testing.T) {
 		a := b.ask(set(60, "one"))
 		b.crash()
 		b.wants("explain", b.explained(a.Invocation, 0), "confirmed E4 - - -")
+	})
+}
+
+func TestAnIntentThatCannotBeReadIsTold(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		_, err := b.journal.Append(context.Background(), journal.Intent, []string{"of another version"})
+		must(t, err)
+		a := b.ask(set(60, "one"))
+		b.crash()
+		b.wants("explain", b.explained(a.Invocation, 0), "confirmed E4 - - -")
+		if got := b.alarmKeys(); got != "journal/1 OUTCOME_UNKNOWN" {
+			t.Errorf("alarms: %s", got)
+		}
 	})
 }

@@ -33,6 +33,13 @@ type day struct {
 	calls  sync.WaitGroup
 }
 
+// pick is a random number below n.
+func (d *day) pick(n int) int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.r.IntN(n)
+}
+
 func (d *day) complain(format string, args ...any) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -72,16 +79,16 @@ func (d *day) write(ref string) error {
 func (d *day) call() {
 	d.asked++
 	n := d.asked
-	req := invoke.Request{Subject: agent([]string{"a", "b"}[d.r.IntN(2)]), Action: []string{"set_valve", "set_valve", "nudge_valve", "fill", "start_pump", "stop_pump", "close_valve"}[d.r.IntN(7)]}
+	req := invoke.Request{Subject: agent([]string{"a", "b"}[d.pick(2)]), Action: []string{"set_valve", "set_valve", "nudge_valve", "fill", "start_pump", "stop_pump", "close_valve"}[d.pick(7)]}
 	value := 0.0
 	if strings.Contains("set_valve nudge_valve fill", req.Action) {
-		if value = 30 + 30*d.r.Float64(); req.Action == "nudge_valve" {
-			value = 5 + 20*d.r.Float64()
+		if value = 30 + float64(d.pick(3000))/100; req.Action == "nudge_valve" {
+			value = 5 + float64(d.pick(2000))/100
 		}
-		value = math.Round(value*100)/100 + float64(n)/1e6
+		value += float64(n) / 1e6
 		req.Args = to(value)
 	}
-	if d.r.IntN(2) == 0 {
+	if d.pick(2) == 0 {
 		req.RequestID = fmt.Sprint("r", n)
 	}
 	d.calls.Go(func() {
@@ -111,27 +118,25 @@ func (d *day) check(req invoke.Request, a invoke.Answer, value float64) {
 // disturb does one thing that happens in a plant.
 func (d *day) disturb() {
 	m := d.machine
-	switch d.r.IntN(9) {
+	switch d.pick(9) {
 	case 0:
 		m.set(func(m *machine) { m.from, m.since, m.stuck = m.position(time.Now()), time.Now(), !m.stuck })
 	case 1:
-		m.set(func(m *machine) { m.bad["VALVE.position"] = []physical.Cause{"", physical.CauseInvalid}[d.r.IntN(2)] })
+		m.set(func(m *machine) { m.bad["VALVE.position"] = []physical.Cause{"", physical.CauseInvalid}[d.pick(2)] })
 	case 2:
-		m.set(func(m *machine) { m.readFor = time.Duration(d.r.IntN(400)) * time.Millisecond })
+		m.set(func(m *machine) { m.readFor = time.Duration(d.pick(400)) * time.Millisecond })
 	case 3:
-		m.set(func(m *machine) { m.values["PLC.remote"] = physical.FlagOf(d.r.IntN(4) > 0) })
+		m.set(func(m *machine) { m.values["PLC.remote"] = physical.FlagOf(d.pick(4) > 0) })
 	case 4:
 		d.journal.mu.Lock()
-		d.journal.fails[journal.Intent] = []error{nil, nil, errors.New("disk full")}[d.r.IntN(3)]
+		d.journal.fails[journal.Intent] = []error{nil, nil, errors.New("disk full")}[d.pick(3)]
 		d.journal.mu.Unlock()
 	case 5, 6:
 		d.toggle()
 	case 7:
 		m.set(func(m *machine) { m.bad["VALVE.position"], m.stuck, m.readFor = "", false, 5*time.Millisecond })
 	case 8:
-		d.mu.Lock()
 		must(d.t, d.breakers.Restore("set_valve", "mei"))
-		d.mu.Unlock()
 	}
 }
 
@@ -165,21 +170,16 @@ func live(t *testing.T, seed uint64) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		d := &day{bubble: b, r: rand.New(rand.NewPCG(seed, 5)), busy: map[string]int{}}
 		b.machine.onWrite = d.write
-		for range 60 {
-			d.mu.Lock()
-			what, pause := d.r.IntN(10), time.Duration(d.r.Int64N(int64(6*time.Second)))
-			d.mu.Unlock()
-			switch {
+		for range 120 {
+			switch what := d.pick(10); {
 			case what < 6:
-				d.mu.Lock()
 				d.call()
-				d.mu.Unlock()
 			case what < 9:
 				d.disturb()
 			default:
 				d.restartNow()
 			}
-			time.Sleep(pause)
+			time.Sleep(time.Duration(d.pick(10)*d.pick(400)) * time.Millisecond)
 		}
 		d.calls.Wait()
 		time.Sleep(time.Minute)
@@ -215,9 +215,9 @@ func (d *day) restartNow() {
 }
 
 func TestRandomDays(t *testing.T) {
-	n := uint64(40)
+	n := uint64(12)
 	if testing.Short() {
-		n = 5
+		n = 3
 	}
 	for seed := range n {
 		live(t, seed)

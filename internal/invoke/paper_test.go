@@ -79,6 +79,9 @@ actions:
     verify: {min_level: E4, within: 15s, poll: 250ms, settle: 2s, expect: [{point: position, near: to, tolerance: 1.5}], watch: {for: 60s, tolerance: 3}}}
   nudge: {name: nudge_valve, effect: actuate, description: Nudges., parameters: {type: object, additionalProperties: false, required: [to], properties: {to: {type: number, minimum: 0, maximum: 100, x-unit: "%", description: Opening}}}, security: {permissions: [valve:write]}, execute: [{write: setpoint, value: to}],
     verify: {min_level: E4, within: 15s, poll: 250ms, settle: 1s, expect: [{point: position, changes_by: to, tolerance: 1.5}]}}
+  try: {name: try_valve, effect: actuate, description: Sets the valve and takes it back when that fails., parameters: {type: object, additionalProperties: false, required: [to], properties: {to: {type: number, minimum: 0, maximum: 100, x-unit: "%", description: Opening}}},
+    security: {permissions: [valve:write]}, execute: [{write: setpoint, value: to}], on_fail: withdraw, withdraw: [{write: setpoint, value: 10}],
+    verify: {min_level: E4, within: 5s, poll: 250ms, settle: 1s, expect: [{point: position, near: to, tolerance: 1.5}]}}
   close: {name: close_valve, effect: actuate, to_safe: true, description: Closes., security: {permissions: [valve:write]}, execute: [{write: setpoint, value: 0}],
     verify: {min_level: E4, within: 30s, poll: 250ms, settle: 1s, expect: [{point: position, near: 0, tolerance: 1.5}]}}
   fill: {name: fill, effect: actuate, description: Opens the valve and runs the pump., parameters: {type: object, additionalProperties: false, required: [to], properties: {to: {type: number, minimum: 0, maximum: 100, x-unit: "%", description: Opening}}}, security: {permissions: [valve:write]}, execute: [{write: setpoint, value: to}, {write: run, value: true}],
@@ -304,6 +307,13 @@ func (j *memory) Need(seq journal.Seq) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.needed = seq
+}
+
+// keep forgets the records that a test does not want on disk.
+func (j *memory) keep(want func(journal.Record) bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.records = slices.DeleteFunc(slices.Clone(j.records), func(r journal.Record) bool { return !want(r) })
 }
 
 // kinds counts the records of each kind.

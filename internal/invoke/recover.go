@@ -1,6 +1,7 @@
 package invoke
 
 import (
+	"bytes"
 	"context"
 	"encoding/hex"
 	"encoding/json"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"capd/internal/access"
+	"capd/internal/health"
 	"capd/internal/journal"
 	"capd/internal/outcome"
 	"capd/internal/physical"
@@ -16,49 +18,75 @@ import (
 	"capd/internal/verify"
 )
 
+// replay is what a start finds in the journal.
+type replay struct {
+	open  map[string]intent
+	seqs  map[string]journal.Seq
+	order []string // of the intents, as they were written
+}
+
 // Recover reads the journal and takes up every intent without an outcome: it may have been sent, so nothing of it is sent again
-// and its verification runs with a fresh window. Call it once, before the doors open.
+// and its verification runs with a fresh window. Call it once, before the doors open. A record that this capd cannot read never
+// keeps it from starting: an outcome is then decided again, and of an intent an alarm tells.
 func (c *Corridor) Recover(ctx context.Context) error {
-	open, seqs := map[string]intent{}, map[string]journal.Seq{}
-	var order []string
+	found := replay{open: map[string]intent{}, seqs: map[string]journal.Seq{}}
 	err := c.Journal.Replay(ctx, func(rec journal.Record) error {
-		switch rec.Kind {
-		case journal.Intent:
-			i, err := decode[intent](rec)
-			if err != nil {
-				return err
-			}
-			open[i.Invocation], seqs[i.Invocation] = i, rec.Seq
-			order = append(order, i.Invocation)
-			c.records.claim(i.Subject, i.RequestID, i.Invocation, i.Key, i.At)
-		case journal.Outcome, journal.Event:
-			e, isEnd, err := decodeEnd(rec)
-			if err != nil || !isEnd {
-				return err
-			}
-			delete(open, e.Answer.Invocation)
-			c.records.put(e.record())
-			if rec.Kind == journal.Outcome {
-				c.records.claim(e.Subject, e.RequestID, e.Answer.Invocation, e.Key, rec.Time)
-			}
-		case journal.Amendment:
-			a, err := decode[amended](rec)
-			if err != nil {
-				return err
-			}
-			c.records.amend(a.Invocation, a.Amendment)
+		if err := c.relive(&found, rec); err != nil {
+			c.unreadable(rec, err)
 		}
 		return nil
 	})
 	if err != nil {
 		return fmt.Errorf("invoke: read the journal: %w", err)
 	}
-	for _, id := range slices.Backward(order) { // of two on one asset, the later command is the one that counts
-		if i, unfinished := open[id]; unfinished {
-			c.resume(i, seqs[id])
+	for _, id := range slices.Backward(found.order) { // of two on one asset, the later command is the one that counts
+		if i, unfinished := found.open[id]; unfinished {
+			c.resume(i, found.seqs[id])
 		}
 	}
 	return nil
+}
+
+// relive takes one record of an earlier life into memory.
+func (c *Corridor) relive(found *replay, rec journal.Record) error {
+	switch rec.Kind {
+	case journal.Intent:
+		i, err := decode[intent](rec)
+		if err != nil {
+			return err
+		}
+		found.open[i.Invocation], found.seqs[i.Invocation] = i, rec.Seq
+		found.order = append(found.order, i.Invocation)
+		c.records.claim(i.Subject, i.RequestID, i.Invocation, i.Key, i.At)
+	case journal.Outcome, journal.Event:
+		e, isEnd, err := decodeEnd(rec)
+		if err != nil || !isEnd {
+			return err
+		}
+		delete(found.open, e.Answer.Invocation)
+		c.records.put(e.record())
+		if rec.Kind == journal.Outcome {
+			c.records.claim(e.Subject, e.RequestID, e.Answer.Invocation, e.Key, rec.Time)
+		}
+	case journal.Amendment:
+		a, err := decode[amended](rec)
+		if err != nil {
+			return err
+		}
+		c.records.amend(a.Invocation, a.Amendment)
+	}
+	return nil
+}
+
+// unreadable tells of a record that another version wrote, or a defect.
+func (c *Corridor) unreadable(rec journal.Record, err error) {
+	c.Log.Error("record not understood", "record", uint64(rec.Seq), "kind", rec.Kind.String(), "error", err)
+	if rec.Kind != journal.Intent {
+		return
+	}
+	_, err = c.Alarms.Raise(health.Alarm{Key: fmt.Sprintf("journal/%d", rec.Seq), Code: outcome.OutcomeUnknown, Severity: health.Critical,
+		Text: fmt.Sprintf("the intent in record %d of the journal cannot be read, so a command may have been sent that nobody verifies; look at the plant", rec.Seq)})
+	c.keep(err)
 }
 
 // decodeEnd reads the record of an outcome or of a refusal; isEnd is false for an event of another kind.
@@ -74,9 +102,12 @@ func decodeEnd(rec journal.Record) (e ended, isEnd bool, err error) {
 	return e, err == nil, err
 }
 
+// decode reads a payload. Numbers of arguments stay as they were written: not every one that an agent sends fits a float.
 func decode[T any](rec journal.Record) (T, error) {
 	var v T
-	if err := json.Unmarshal(rec.Payload, &v); err != nil {
+	d := json.NewDecoder(bytes.NewReader(rec.Payload))
+	d.UseNumber()
+	if err := d.Decode(&v); err != nil {
 		return v, fmt.Errorf("record %d (%s): %w", rec.Seq, rec.Kind, err)
 	}
 	return v, nil

@@ -2,6 +2,7 @@ package invoke_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -200,4 +201,19 @@ func TestExplainShowsACallToItsCallerAndToATechnician(t *testing.T) {
 			t.Error(kinds)
 		}
 	})
+}
+
+// TestARefusedCallCannotKeepCapdFromStarting: what an agent sends is journalled with its refusal, and read again at each start.
+func TestARefusedCallCannotKeepCapdFromStarting(t *testing.T) {
+	for _, number := range []json.Number{"1e400", "1e999", "-1e309", "1e-999"} {
+		inBubble(t, func(t *testing.T, b *bubble) {
+			for _, args := range []map[string]any{{"to": number}, {"to": []any{number}}, {"to": 50, "x": map[string]any{"y": number}}} {
+				if a := b.call("set_valve", args); a.Verdict != outcome.NotExecuted {
+					t.Error(a.Text())
+				}
+			}
+			b.restart()
+			b.wants("after the restart", b.call("set_valve", to(60)), "confirmed E4 - - -")
+		})
+	}
 }

@@ -144,3 +144,21 @@ func TestCloseInEachPhase(t *testing.T) {
 		})
 	}
 }
+
+func TestACallThatWasSupersededOnItsWayToTheDiskIsNotWatched(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		b.journal.hold[journal.Outcome] = make(chan struct{})
+		first := b.start(invoke.Request{Action: "set_valve", Args: to(60)})
+		time.Sleep(8 * time.Second) // confirmed, and waiting for the disk
+		closing := b.start(invoke.Request{Action: "close_valve"})
+		time.Sleep(5 * time.Second)
+		close(b.journal.hold[journal.Outcome])
+		a := <-first
+		b.wants("set", a, "confirmed E4 - - -")
+		b.wants("close", <-closing, "confirmed E4 - - -")
+		time.Sleep(time.Minute)
+		if am := b.amendments(a.Invocation); len(am) > 0 || b.alarmKeys() != "" {
+			t.Errorf("%+v, %s", am, b.alarmKeys())
+		}
+	})
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -112,15 +113,16 @@ func TestWhatAWriteThatFailedLeadsTo(t *testing.T) {
 // TestAPanicDoesNotEndTheDaemon breaks the machine at each place: the caller learns INTERNAL, nothing stays locked, and what may
 // have been sent stays open for the next start.
 func TestAPanicDoesNotEndTheDaemon(t *testing.T) {
-	reads := 0
-	at := func(n int) func(*bubble) {
+	at := func(n int64) func(*bubble) {
 		return func(b *bubble) {
-			reads = 0
-			b.machine.onRead = func() {
-				if reads++; reads == n {
-					panic("boom")
+			var reads atomic.Int64
+			b.machine.set(func(m *machine) {
+				m.onRead = func() {
+					if reads.Add(1) == n {
+						panic("boom")
+					}
 				}
-			}
+			})
 		}
 	}
 	for name, c := range map[string]struct {

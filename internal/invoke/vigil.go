@@ -49,7 +49,10 @@ func (v *vigils) wait() { v.group.Wait() }
 
 // keepWatch begins what goes on after an answer: a confirmed state may be left again, an unsettled one may still arrive.
 func (c *Corridor) keepWatch(r *run, a Answer, k concluded) {
-	if !k.intended || c.ctx.Err() != nil {
+	c.mu.Lock()
+	over := r.superseded
+	c.mu.Unlock()
+	if !k.intended || over || c.ctx.Err() != nil { // what another command has changed meanwhile is not watched
 		return
 	}
 	switch {

@@ -3,6 +3,7 @@ package invoke
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -54,13 +55,19 @@ func (c *Corridor) takeBack(ctx context.Context, r *run, s registry.Step) error 
 	if err != nil {
 		return err
 	}
+	if why := c.mayNotHold(r); why != "" {
+		return errors.New(why)
+	}
+	if refusal := c.beginWrite(ctx, r); refusal != nil { // an action to the safe side, or the end of capd, comes first
+		return refusal
+	}
 	ctx = context.WithoutCancel(ctx)
-	c.acts.Add(1)
 	_, err = c.machine.Write(ctx, ref, v)
-	c.acts.Done()
+	c.endWrite(r)
 	if err != nil && surelyNotSent(err) {
 		return err
 	}
+	c.used([]plannedWrite{{step: s, ref: ref, value: v, raw: want}}, nil)
 	const looks = 8
 	for range looks {
 		if got := c.machine.Read(ctx, []string{ref})[ref]; got.Good() && bytes.Equal(got.Raw, want) {

@@ -187,7 +187,7 @@ func deviceOf(d field.DeviceStatus) Device {
 		device.Liveness = &Liveness{Counter: l.Counter, WithinMS: l.Within.Milliseconds(), Alive: l.Alive, Frozen: l.Frozen, LastMove: l.LastMove}
 	}
 	switch {
-	case !d.BackedOff.IsZero():
+	case d.Silent:
 		device.Health = Offline
 	case d.Liveness.Frozen:
 		device.Health = Frozen

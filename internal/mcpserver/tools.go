@@ -139,7 +139,7 @@ func actuationAnswerSchema() object {
 		"refuted_at":    levels(),
 		"evidence":      object{"type": "array", "items": readingSchema(object{"phase": typed("string"), "expected": typed("string"), "ok": typed("boolean"), "level": levels()}, "phase")},
 		"true_until":    typed("string"),
-		"dry_run":       schemaOf(nil, object{"gates": object{"type": []string{"array", "null"}}, "frames": object{"type": []string{"array", "null"}}}),
+		"dry_run":       schemaOf(nil, object{"gates": object{"type": "array", "items": typed("string")}, "frames": object{"type": "array", "items": typed("string")}}),
 		"amendments":    object{"type": "array", "items": typed("object")},
 		"already_there": typed("boolean"),
 	})

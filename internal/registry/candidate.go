@@ -42,6 +42,15 @@ func (f File) SHA256() string {
 // Candidate is a whole set of files, as Publish takes it.
 type Candidate struct{ Files []File }
 
+// digest identifies a candidate: equal digests have the same files with the same content.
+func (c Candidate) digest() string {
+	h := sha256.New()
+	for _, f := range c.Files {
+		fmt.Fprintf(h, "%s\x00%s\x00%s\x00%v\x00", f.Path, f.Kind, f.SHA256(), f.Err)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
 // Folders names the three folders.
 type Folders struct{ Assets, Contracts, Profiles string }
 

@@ -30,6 +30,10 @@ func TestAGoodSetComesIntoForce(t *testing.T) {
 	if got := strings.Join(a.Refs(), " "); got != "VALVE.mode VALVE.position VALVE.setpoint" {
 		t.Errorf("it reads %s", got)
 	}
+	if again := b.publish(); again != s {
+		t.Errorf("the same files were published once more, as snapshot %d", again.ID)
+	}
+	b.write("contracts.d/more.yaml", reading("more"))
 	if next := b.publish(); next.ID != 2 || next == s {
 		t.Errorf("the second snapshot has id %d", next.ID)
 	}
@@ -312,7 +316,9 @@ func TestSubscribersHearOfEachSnapshotInOrder(t *testing.T) {
 		all.Go(func() { _ = b.Snapshot().Names() })
 	}
 	all.Wait()
-	if !slices.Equal(heard, []uint64{1, 101, 2, 102, 3, 103}) {
+	b.write("contracts.d/a.yaml", reading("b"))
+	b.publish()
+	if !slices.Equal(heard, []uint64{1, 101, 2, 102}) { // the same set three times is one
 		t.Errorf("heard %v", heard)
 	}
 }

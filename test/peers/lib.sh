@@ -14,12 +14,13 @@ cd "$here/../../.." || exit 1
 . test/lib.sh
 work=$(mktemp -d /tmp/capd-peers.XXXXXX)
 export TMPDIR=$work
-started=() passed=0 failed=0
+declare -A started=() # by process id
+passed=0 failed=0
 
 at_end() {
 	local status=$? pid
 	trap - EXIT
-	for pid in "${started[@]}"; do stop "$pid"; done
+	for pid in "${!started[@]}"; do stop "$pid"; done
 	rm -rf "$work"
 	exit "$status"
 }
@@ -40,7 +41,7 @@ start() {
 	shift
 	setsid "$@" >"$work/$name.log" 2>&1 </dev/null &
 	pid=$!
-	started+=("$pid")
+	started[$pid]=$name
 }
 
 # stop PID ends what start began, and then what is left of its session.
@@ -49,6 +50,7 @@ stop() {
 	until_true 5 gone "$1" >/dev/null
 	kill -KILL -- "-$1" 2>/dev/null
 	wait "$1" 2>/dev/null
+	unset "started[$1]"
 }
 gone() { ! kill -0 "$1" 2>/dev/null || grep -qs '^State:.Z' "/proc/$1/status"; }
 

@@ -12,7 +12,8 @@ type conn struct {
 	devices   map[string]*device
 	timeout   time.Duration // of units that the link does not declare
 	idleClose time.Duration
-	last      time.Time // end of the last transaction, of whatever device
+	last      time.Time  // end of the last transaction, of whatever device
+	batch     []*address // scratch of Read
 }
 
 var (

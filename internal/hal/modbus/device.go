@@ -34,6 +34,7 @@ func (g alignment) holds(at int) int { return at - (at-g.start)%g.size }
 type device struct {
 	id string
 	settings
+	plans []planned
 	cuts  map[cut]time.Time // where one request must not reach across, until when
 	mutes map[cut]time.Time // blocks by their start that stayed unanswered, since when
 }

@@ -50,9 +50,37 @@ func (b block) items() iter.Seq[int] {
 
 func (b block) key() cut { return cut{b.table, b.from} }
 
-// plan merges a batch into few requests. No atom is split, no limit exceeded but by a single atom, no known cut crossed; blocks that
-// stayed unanswered before come last, so that they cannot cost the others their turn.
+// maxPlans bounds the plans that a device remembers: its polling groups come again and again.
+const maxPlans = 8
+
+// planned is a plan and what it was made for.
+type planned struct {
+	batch  []*address
+	blocks []block
+}
+
+// plan is the plan of a batch, which must not be changed. It is remembered while nothing about the device's refusals and silences is.
 func (d *device) plan(batch []*address, now time.Time) []block {
+	if len(d.cuts)+len(d.mutes) > 0 {
+		d.plans = nil
+		return d.fresh(batch, now)
+	}
+	for _, p := range d.plans {
+		if slices.Equal(p.batch, batch) {
+			return p.blocks
+		}
+	}
+	blocks := d.fresh(batch, now)
+	if len(d.plans) == maxPlans {
+		d.plans = slices.Delete(d.plans, 0, 1)
+	}
+	d.plans = append(d.plans, planned{slices.Clone(batch), blocks})
+	return blocks
+}
+
+// fresh merges a batch into few requests. No atom is split, no limit exceeded but by a single atom, no known cut crossed; blocks that
+// stayed unanswered before come last, so that they cannot cost the others their turn.
+func (d *device) fresh(batch []*address, now time.Time) []block {
 	var blocks []block
 	all := atoms(batch)
 	for i, a := range all {
@@ -131,8 +159,8 @@ func (d *device) fits(b block, a atom, now time.Time) bool {
 	if a.table != b.table || d.onePerRequest {
 		return false
 	}
-	if d.whole(a.table).size > 0 {
-		return a.to <= b.to
+	if whole := d.whole(a.table); whole.size > 0 {
+		return a.to <= b.to && b.to-b.from <= whole.size
 	}
 	if a.from-b.to > d.gap(a.table) || max(b.to, a.to)-b.from > d.limit(a.table) {
 		return false

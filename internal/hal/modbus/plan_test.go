@@ -264,11 +264,18 @@ func FuzzPlan(f *testing.F) {
 	f.Add([]byte{0, 0, 0, 0}, uint8(4), uint8(0))
 	f.Fuzz(func(t *testing.T, spec []byte, limit, gap uint8) {
 		d := newDevice("A", settings{maxRegisters: 4 + int(limit)%122, maxBits: 4 + int(limit)%122, maxGap: int(gap)})
+		if gap > 250 {
+			d.bitBlock, d.registerBlock = alignment{size: 8}, alignment{size: 1 + int(limit)%20}
+		}
 		var batch []*address
 		for i := 0; i+1 < len(spec); i += 2 {
 			a := &address{table: table(1 + spec[i]%4), start: int(spec[i]>>2) + int(spec[i+1]>>2), count: 1 + int(spec[i+1]%4)}
 			if a.table.bits() {
 				a.count = 1
+			}
+			a.group = []string{"", "", "", "g"}[spec[i+1]>>6]
+			if spec[i] > 250 {
+				a.scaled, a.scale = true, int(spec[i+1])
 			}
 			batch = append(batch, a)
 		}
@@ -276,15 +283,22 @@ func FuzzPlan(f *testing.F) {
 		if len(spec) > 0 {
 			d.learn(table(1+spec[0]%4), []int{int(spec[0])}, now, relearn)
 		}
-		served := map[int]int{}
+		served, groups := map[int]int{}, map[groupKey]cut{}
 		for _, b := range d.plan(batch, now) {
-			if b.to-b.from > d.limit(b.table) {
+			if b.to-b.from > d.limit(b.table) && len(b.atoms) > 1 {
 				t.Fatalf("block %+v is beyond the limit %d", b, d.limit(b.table))
 			}
 			for i := range b.items() {
 				served[i]++
-				if a := batch[i]; a.table != b.table || a.start < b.from || a.start+a.count > b.to {
+				a := batch[i]
+				if from, to := a.span(); a.table != b.table || from < b.from || to > b.to {
 					t.Fatalf("%+v is not in its block %+v", a, b)
+				}
+				if key := (groupKey{a.table, a.group}); a.group != "" {
+					if at, known := groups[key]; known && at != b.key() {
+						t.Fatalf("the group of %+v is divided", a)
+					}
+					groups[key] = b.key()
 				}
 			}
 			for _, p := range d.parts(b) {

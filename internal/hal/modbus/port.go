@@ -53,19 +53,24 @@ func (p *port) control(fn func(fd int) error) error {
 }
 
 func (p *port) setUp(fd int, s linkSettings) error {
-	tio, err := unix.IoctlGetTermios(fd, unix.TCGETS2)
-	if err != nil {
-		return fmt.Errorf("this is no serial port: %w", err)
-	}
 	pseudo, err := isPseudo(fd)
 	if err != nil {
 		return err
+	}
+	get, set := uint(unix.TCGETS2), uint(unix.TCSETS2)
+	tio, err := unix.IoctlGetTermios(fd, get)
+	if pseudo && errors.Is(err, unix.ENOTTY) { // emulators know no speeds of their own, and a pseudo-terminal needs none
+		get, set = unix.TCGETS, unix.TCSETS
+		tio, err = unix.IoctlGetTermios(fd, get)
+	}
+	if err != nil {
+		return fmt.Errorf("this is no serial port: %w", err)
 	}
 	if err := p.claim(fd, s.port, pseudo); err != nil {
 		return err
 	}
 	makeRaw(tio, s)
-	if err := unix.IoctlSetTermios(fd, unix.TCSETS2, tio); err != nil && (!pseudo || !errors.Is(err, unix.EINVAL)) {
+	if err := unix.IoctlSetTermios(fd, set, tio); err != nil && (!pseudo || !errors.Is(err, unix.EINVAL)) {
 		return fmt.Errorf("%d baud, parity %s, %d stop bits: %w", s.baud, s.parity, s.stopBits, err)
 	}
 	if !pseudo {

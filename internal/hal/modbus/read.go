@@ -14,10 +14,9 @@ import (
 
 // Read implements hal.Conn.
 func (c *conn) Read(ctx context.Context, id string, at []hal.Address) []hal.Sample {
-	r := &reading{
-		c: c, ctx: ctx, id: id, dev: c.devices[id],
-		batch: make([]*address, len(at)), samples: make([]hal.Sample, len(at)),
-	}
+	c.batch = slices.Grow(c.batch[:0], len(at))[:len(at)]
+	clear(c.batch)
+	r := &reading{c: c, ctx: ctx, id: id, dev: c.devices[id], batch: c.batch, samples: make([]hal.Sample, len(at))}
 	for i, a := range at {
 		own, ok := a.(*address)
 		switch {

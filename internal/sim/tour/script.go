@@ -11,6 +11,9 @@ import (
 // valve is the tool that most stops use.
 const valve = "set_discharge_valve"
 
+// mostListed is 20 permitted tools (max_tools) and capd's own six.
+const mostListed = 26
+
 func opening(percent float64) map[string]any { return map[string]any{"opening": percent} }
 
 // Script is the newcomer's tour.
@@ -50,7 +53,7 @@ func listOperator(ctx context.Context, g *Guide, s Step) (Step, error) {
 	if err != nil {
 		return s, err
 	}
-	s = listing(s, names, []string{"find_tools", "read_level", valve, "stop_pump"}, nil, 20)
+	s = listing(s, names, []string{"find_tools", "read_level", valve, "stop_pump"}, nil, mostListed)
 	if strings.Join(names, " ") != strings.Join(again, " ") {
 		s.OK, s.Missed = false, append(s.Missed, "a second list differs")
 	}
@@ -62,7 +65,7 @@ func listViewer(ctx context.Context, g *Guide, s Step) (Step, error) {
 	if err != nil {
 		return s, err
 	}
-	return listing(s, names, []string{"find_tools", "read_level"}, []string{valve, "start_pump", "stop_pump", "set_level_setpoint"}, 20), nil
+	return listing(s, names, []string{"find_tools", "read_level"}, []string{valve, "start_pump", "stop_pump", "set_level_setpoint"}, mostListed), nil
 }
 
 func (g *Guide) find(ctx context.Context, s Step, query string) (Step, error) {

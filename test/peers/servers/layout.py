@@ -250,7 +250,6 @@ def libmodbus():
     p.add("INPUT", [inputs, bits("discrete_input", 0x1C4, [b >> i & 1 == 1 for b in (0xAC, 0xDB, 0x35) for i in range(8)][:0x16])])
     p.devices["HASTY"] = {"unit_id": 17, "timeout": "200ms"}
     p.devices["UNIT-255"] = {"unit_id": 255}
-    p.fault("SHORT", alone, cause=WIRE)
     p.fault("BUSY", register("holding_register", 0x170), cause=WIRE)
     p.fault("WRONG-TID", register("holding_register", 0x171), "HASTY")
     p.fault("LATE", register("holding_register", 0x172), "HASTY", cause=OFFLINE)
@@ -258,6 +257,7 @@ def libmodbus():
     p.fault("SLOW-BYTES-255", register("holding_register", 0x173), "UNIT-255", allowed=["0"])
     p.fault("MISSING", register("holding_register", first + 0x20), cause=WIRE)
     p.fault("NO-INPUT", register("input_register", 0x109), cause=WIRE)
+    p.fault("SHORT", alone, cause=WIRE)
     p.writes("REGISTER", register("holding_register", 0x17E), None, "number", [1234], "confirmed", "E2")
     p.writes("COIL", {"table": "coil", "address": 0x131}, None, "boolean", [True, False], "confirmed", "E2")
     p.writes("SHORT", register("holding_register", 0x17A, "float32", byte_order="ABCD"), None, "number", [1.5], "unknown", "E1")
