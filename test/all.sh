@@ -27,11 +27,27 @@ race() {
 	CGO_ENABLED=1 go test -race ./...
 }
 
+tour() { # KIND: plays it, and shows all of it only when a step is not as expected
+	local log
+	log=$(mktemp)
+	if bin/capd demo "$1" >"$log" 2>&1; then
+		tail -n 1 "$log"
+	else
+		cat "$log"
+		rm -f "$log"
+		return 1
+	fi
+	rm -f "$log"
+}
+
 command -v go >/dev/null || { echo "go is missing: install Go $(sed -n 's/^go //p' go.mod) or later" >&2; exit 1; }
 
 part "go vet" go vet ./...
 part "go test -race" race
 part "go test, 386" test/run386.sh
+part "make build" make --no-print-directory build
+part "capd demo --script" tour --script
+part "capd demo --faults" tour --faults
 for script in test/peers/*/run.sh; do
 	[ -e "$script" ] || continue
 	part "${script%/run.sh}" bash "$script"

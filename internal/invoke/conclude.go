@@ -111,7 +111,9 @@ func (c *Corridor) consequences(r *run, a Answer, k concluded) {
 			c.raise(r, outcome.Degraded, "degraded", name+" is out of service after failed verifications in a row: "+a.Reason.Message)
 		}
 	}
-	c.raise(r, a.Reason.Code, "standing", a.Summary)
+	if a.CommandStanding || a.Withdrawal != nil || r.restored {
+		c.raise(r, a.Reason.Code, "standing", a.Summary)
+	}
 }
 
 // settle takes back what earlier calls left open: the state of the assets is proved.

@@ -102,6 +102,9 @@ func TestWhatAWriteThatFailedLeadsTo(t *testing.T) {
 				if a.CommandStanding != c.standing || a.Reason != nil && a.Reason.RetrySafe != c.retry || isUnsettled(b, "VALVE") != c.marked || isUnsettled(b, "PUMP") != c.marked {
 					t.Errorf("standing %v, reason %+v, unsettled %v %v", a.CommandStanding, a.Reason, isUnsettled(b, "VALVE"), isUnsettled(b, "PUMP"))
 				}
+				if alarmed := b.alarmKeys() != ""; alarmed != c.standing && a.Verdict != outcome.Confirmed {
+					t.Errorf("a command stands: %v, alarms: %s", c.standing, b.alarmKeys())
+				}
 				if kinds := b.journal.kinds(); kinds[journal.Intent] != 1 || kinds[journal.Outcome] != 1 {
 					t.Errorf("%v", kinds)
 				}
