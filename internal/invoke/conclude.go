@@ -70,6 +70,7 @@ func (c *Corridor) conclude(r *run, a Answer, trial *verify.Trial, k concluded) 
 	if err := c.record(r, a, samples, k.intended); err != nil {
 		c.raise(r, outcome.JournalFailed, "journal", "the outcome of "+r.id+" is not on disk: "+err.Error())
 		c.Log.Error("outcome not on disk", "invocation", r.id, "error", err)
+		c.leaveOpen(r)
 	}
 	c.log(r.subject.ID, a)
 	c.keepWatch(r, a, k) // before the lease is free: the next command ends it

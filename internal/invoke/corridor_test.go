@@ -58,6 +58,7 @@ func TestAFailedSensorIsUnknownAndNeverANumber(t *testing.T) {
 	t.Parallel()
 	s := newStation(t)
 	must(t, s.plant.SetFault("F6a"))
+	s.forget(t, "read_level")
 	got := s.call(t, "read_level", nil)
 	if shape(got) != "unknown - - FEEDBACK_BAD verification" {
 		t.Error(shape(got), got.Text())

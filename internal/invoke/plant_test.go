@@ -47,6 +47,9 @@ func newStation(t testing.TB) *station {
 // newStationWith lets a test change the configuration before it is read.
 func newStationWith(t testing.TB, change func(dir string)) *station {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("plays with a plant in real time, which an emulated processor cannot keep")
+	}
 	plant, err := sim.Start(t.Context(), sim.Options{Speed: speed, Log: quiet(), Seed: 7, Serial: true})
 	must(t, err)
 	t.Cleanup(func() { must(t, plant.Close()) })

@@ -41,13 +41,20 @@ func (c *Corridor) abandon(r *run, a Answer) {
 		r.writing = nil
 		c.acts.Done()
 	}
-	if r.intent > 0 && (c.abandoned == 0 || r.intent < c.abandoned) {
-		c.abandoned = r.intent
-	}
 	ended := c.running[r.id] != r
 	c.mu.Unlock()
+	c.leaveOpen(r)
 	if !ended {
 		c.end(r, a)
+	}
+}
+
+// leaveOpen keeps the intent of a run without an outcome on disk in the journal, for the next start.
+func (c *Corridor) leaveOpen(r *run) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if r.intent > 0 && (c.abandoned == 0 || r.intent < c.abandoned) {
+		c.abandoned = r.intent
 	}
 }
 

@@ -36,8 +36,8 @@ func TestAnOutcomeThatIsNotOnDiskIsToldAndDecidedAgain(t *testing.T) {
 		b.journal.fails[journal.Outcome] = errors.New("no space left on device")
 		first := b.ask(set(60, "one"))
 		b.wants("set", first, "confirmed E4 - - -")
-		if alarms := b.alarms.List(false); len(alarms) != 1 || alarms[0].Code != outcome.JournalFailed {
-			t.Errorf("%+v", alarms)
+		if alarms := b.alarms.List(false); len(alarms) != 1 || alarms[0].Code != outcome.JournalFailed || b.journal.needed != 1 {
+			t.Errorf("%+v, needed %d", alarms, b.journal.needed)
 		}
 		b.journal.fails[journal.Outcome] = nil
 		b.restart()

@@ -148,13 +148,11 @@ func still(c claim, tail []sample) bool {
 	if c.expect.Kind == contract.Is {
 		return all(tail, func(a answer) bool { return a.reading.Value.Equal(first.Value) })
 	}
-	lowest, highest := number(tail[0]), number(tail[0])
 	nearest := tail[0].answer.distance
 	for _, s := range tail {
-		lowest, highest = physical.Least(lowest, number(s)), physical.Greatest(highest, number(s))
 		nearest = physical.Least(nearest, s.answer.distance)
 	}
-	return highest.Sub(lowest).LessThanOrEqual(wander(c.expect, nearest)) && !approaching(c, tail, nearest)
+	return spread(tail).LessThanOrEqual(wander(c.expect, nearest)) && !approaching(c, tail, nearest)
 }
 
 // wander is how far a machine at rest may move about: as far as it may at its target; without a tolerance, half of its distance.
@@ -175,7 +173,7 @@ func approaching(c claim, tail []sample, nearest physical.Decimal) bool {
 	}
 	threshold := c.expect.Tolerance.Div(physical.Whole(4))
 	if threshold.IsZero() {
-		threshold = nearest.Div(physical.Whole(10))
+		threshold = physical.Greatest(nearest.Div(physical.Whole(10)), spread(tail).Div(physical.Whole(3)))
 	}
 	if meanDistance(tail[:mid]).Sub(meanDistance(tail[mid:])).GreaterThan(threshold) {
 		return true
@@ -186,6 +184,15 @@ func approaching(c claim, tail []sample, nearest physical.Decimal) bool {
 		}
 	}
 	return tail[0].answer.distance.Sub(tail[last].answer.distance).GreaterThan(threshold.Div(physical.Whole(2)))
+}
+
+// spread is how far apart the samples lie. On a straight way the halves' means differ by half of it; noise rarely gets to a third.
+func spread(tail []sample) physical.Decimal {
+	lowest, highest := number(tail[0]), number(tail[0])
+	for _, s := range tail {
+		lowest, highest = physical.Least(lowest, number(s)), physical.Greatest(highest, number(s))
+	}
+	return highest.Sub(lowest)
 }
 
 func meanDistance(samples []sample) physical.Decimal {
