@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"capd/internal/document"
 )
 
 // contractText is a small actuating contract of its own asset, of the size that engineers write.
@@ -46,19 +48,33 @@ actions:
 	return inventory, contract
 }
 
-func writeContracts(t testing.TB, dir string, n int) {
+// writeContracts writes contracts and their assets, as YAML or as JSON.
+func writeContracts(t testing.TB, dir string, n int, kind string) {
 	t.Helper()
+	write := func(folder, name, text string) {
+		t.Helper()
+		raw := []byte(text)
+		if kind == "json" {
+			node, problems := document.Parse(name+".yaml", raw)
+			if err := problems.Err(); err != nil {
+				t.Fatal(err)
+			}
+			var err error
+			if raw, err = node.JSON(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.WriteFile(filepath.Join(dir, folder, name+"."+kind), raw, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 	all := "inventory: capd/v1\nassets:\n"
 	for i := range n {
 		inventory, contract := contractText(i)
 		all += inventory
-		if err := os.WriteFile(filepath.Join(dir, "contracts.d", fmt.Sprintf("v-%04d.yaml", i)), []byte(contract), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		write("contracts.d", fmt.Sprintf("v-%04d", i), contract)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "assets.d", "valves.yaml"), []byte(all), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write("assets.d", "valves", all)
 }
 
 // BenchmarkStartToReady is the start of a daemon until its doors are open, with the demo's contracts and 1,000 more. "again" is a start
@@ -68,10 +84,12 @@ func BenchmarkStartToReady(b *testing.B) {
 		name      string
 		contracts int
 		again     bool
-	}{{"contracts=6/again", 0, true}, {"contracts=1000/first", 1000, false}, {"contracts=1000/again", 1000, true}} {
+		kind      string
+	}{{"contracts=6/again", 0, true, "yaml"}, {"contracts=1000/yaml/first", 1000, false, "yaml"}, {"contracts=1000/yaml/again", 1000, true, "yaml"},
+		{"contracts=1000/json/again", 1000, true, "json"}} {
 		b.Run(c.name, func(b *testing.B) {
 			dir, config := plantSite(b, "127.0.0.1:0")
-			writeContracts(b, dir, c.contracts)
+			writeContracts(b, dir, c.contracts, c.kind)
 			if c.again {
 				d, err := start(b, dir, config)
 				if err != nil {

@@ -103,7 +103,7 @@ func (c *Corridor) actAndVerify(ctx context.Context, r *run, act verify.Act) {
 		return
 	}
 	c.vigils.end(r.action.Writes) // a new command ends the watch over the last one
-	c.holds.release(r.writes)
+	c.holds.release(r.writes, r.action.ToSafe)
 	result := c.act(ctx, r)
 	if result.refusal == nil {
 		c.beginHold(r)
@@ -164,6 +164,7 @@ func (c *Corridor) verify(ctx context.Context, r *run, act verify.Act, result ac
 	answer := c.decided(r, d, true)
 	answer.Timings = &Timings{ActedMS: act.End.Sub(began).Milliseconds(), VerifyMS: time.Since(act.End).Milliseconds()}
 	if mustWithdraw(r, answer) {
+		c.holds.end(r) // what is taken back is not re-asserted
 		c.withdraw(ctx, r, &answer)
 	}
 	c.conclude(r, answer, trial, concluded{intended: true, counts: d.Counts, act: act})

@@ -24,39 +24,80 @@ type holds struct {
 type hold struct {
 	run    *run
 	writes []plannedWrite // guarded by holds.mu; shrinks as other commands take points over
+	busy   chan struct{}  // guarded by holds.mu; closed when the assertion under way is over, nil without one
 	until  time.Time
 	cancel context.CancelFunc
 }
 
 func newHolds() *holds { return &holds{byPoint: map[string]*hold{}} }
 
-// release lets go of points that another command writes now; a hold without points ends.
-func (h *holds) release(writes []plannedWrite) {
+// release lets go of points that another command writes now, and waits for an assertion of them that is under way: nothing is
+// asserted after the command that took over. A hold without points ends, and every hold that a command to the safe side touches.
+func (h *holds) release(writes []plannedWrite, safe bool) {
 	h.mu.Lock()
-	defer h.mu.Unlock()
+	var under []chan struct{}
 	for _, w := range writes {
 		held := h.byPoint[w.ref]
 		if held == nil {
 			continue
 		}
-		delete(h.byPoint, w.ref)
+		if held.busy != nil {
+			under = append(under, held.busy)
+		}
 		held.writes = slices.DeleteFunc(held.writes, func(p plannedWrite) bool { return p.ref == w.ref })
-		if len(held.writes) == 0 {
-			held.cancel()
+		delete(h.byPoint, w.ref)
+		if len(held.writes) == 0 || safe {
+			h.forget(held)
+		}
+	}
+	h.mu.Unlock()
+	for _, over := range under {
+		<-over
+	}
+}
+
+// end lets go of everything that a run holds, and waits for an assertion under way.
+func (h *holds) end(r *run) {
+	h.mu.Lock()
+	var over chan struct{}
+	for _, held := range h.byPoint {
+		if held.run == r {
+			over = held.busy
+			h.forget(held)
+		}
+	}
+	h.mu.Unlock()
+	if over != nil {
+		<-over
+	}
+}
+
+// forget ends a hold; the caller holds mu.
+func (h *holds) forget(held *hold) {
+	held.cancel()
+	for ref, other := range h.byPoint {
+		if other == held {
+			delete(h.byPoint, ref)
 		}
 	}
 }
 
-// end lets go of everything that a run holds.
-func (h *holds) end(r *run) {
+// begin starts the assertion of one point, unless it was let go of; finish ends it.
+func (h *holds) begin(held *hold, ref string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for ref, held := range h.byPoint {
-		if held.run == r {
-			held.cancel()
-			delete(h.byPoint, ref)
-		}
+	if h.byPoint[ref] != held {
+		return false
 	}
+	held.busy = make(chan struct{})
+	return true
+}
+
+func (h *holds) finish(held *hold) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	close(held.busy)
+	held.busy = nil
 }
 
 func (h *holds) take(held *hold) {
@@ -93,8 +134,10 @@ func (c *Corridor) beginHold(r *run) {
 	c.obligation(r, "hold begun", fmt.Sprintf("re-asserted every %s until %s", spec.Every, held.until.Format(time.RFC3339)))
 	c.holds.group.Go(func() {
 		defer cancel()
-		c.obligation(r, "hold ended", c.keepHold(ctx, held, spec.Every))
+		defer c.survive("hold", r.id)
+		why := c.keepHold(ctx, held, spec.Every)
 		c.holds.end(r)
+		c.obligation(r, "hold ended", why)
 	})
 }
 
@@ -134,16 +177,20 @@ func (c *Corridor) mayNotHold(r *run) string {
 // assert writes every held point once. A failed assertion is told, and tried again at the next turn.
 func (c *Corridor) assert(ctx context.Context, held *hold) {
 	for _, w := range c.holds.owed(held) {
-		if ctx.Err() != nil {
-			return
+		if ctx.Err() != nil || !c.holds.begin(held, w.ref) {
+			continue
 		}
-		c.acts.Add(1)
-		_, err := c.machine.Write(context.WithoutCancel(ctx), w.ref, w.value)
-		c.acts.Done()
+		err := c.assertOne(ctx, held, w)
 		if err != nil && ctx.Err() == nil {
 			c.raise(held.run, outcome.OutcomeUnknown, "hold", "the hold of "+held.run.action.Name+" could not be re-asserted: "+err.Error())
 		}
 	}
+}
+
+func (c *Corridor) assertOne(ctx context.Context, held *hold, w plannedWrite) error {
+	defer c.holds.finish(held)
+	_, err := c.machine.Write(context.WithoutCancel(ctx), w.ref, w.value)
+	return err
 }
 
 // obligation journals what capd owes, and that it owes it no more.

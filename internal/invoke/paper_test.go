@@ -98,6 +98,9 @@ points: {speed: PUMP.speed, run: PUMP.run, runs: PUMP.runs}
 actions:
   start: {name: start_pump, effect: actuate, description: Starts., security: {permissions: [pump:write]}, execute: [{write: speed, value: 40}, {write: run, value: true}],
     verify: {min_level: E4, within: 10s, poll: 250ms, settle: 1s, expect: [{point: runs, is: true}]}}
+  run_held: {name: run_held, effect: actuate, description: Starts and holds., security: {permissions: [pump:write]}, execute: [{write: speed, value: 40}, {write: run, value: true}],
+    hold: {every: 1s, for: 1h, silence: stops},
+    verify: {min_level: E4, within: 10s, poll: 250ms, settle: 1s, expect: [{point: runs, is: true}]}}
   stop: {name: stop_pump, effect: actuate, to_safe: true, description: Stops., security: {permissions: [pump:write]}, execute: [{write: run, value: false}],
     verify: {min_level: E4, within: 10s, poll: 250ms, settle: 1s, expect: [{point: runs, is: false}]}}
 `
