@@ -56,13 +56,16 @@ func FlagOf(b bool) Value { return Value{kind: Bool, flag: b} }
 // TextOf makes a text, such as a label.
 func TextOf(s string) Value { return Value{kind: Text, text: s} }
 
+// maxDigits bounds the text of a number; it leaves room for every number that the exponent's limit allows, written out.
+const maxDigits = 1000
+
 // maxExponent bounds the power of ten of a parsed number, so that no input makes exact arithmetic costly.
 const maxExponent = 400
 
 // ParseDecimal reads a decimal number such as "0.1", "-3" or "1e3".
 func ParseDecimal(s string) (Decimal, error) {
 	d, err := decimal.NewFromString(s)
-	if err != nil || len(s) > 400 {
+	if err != nil || len(s) > maxDigits {
 		return Decimal{}, fmt.Errorf("%q is not a decimal number", clip(s))
 	}
 	if e := d.Exponent(); e > maxExponent || e < -maxExponent {

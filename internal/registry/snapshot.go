@@ -98,12 +98,15 @@ func (a *Action) Refs() []string {
 			refs = append(refs, ref)
 		}
 	}
+	counter := func(device string) {
+		if l, ok := a.Scope.Liveness[device]; ok {
+			add(l.Ref)
+		}
+	}
 	for _, p := range a.Permits {
 		for _, alias := range p.Aliases {
 			add(a.Scope.Points[alias].Ref)
-			if l, ok := a.Scope.Liveness[a.Scope.Points[alias].Device]; ok {
-				add(l.Ref)
-			}
+			counter(a.Scope.Points[alias].Device)
 		}
 	}
 	if a.Plan != nil {
@@ -114,6 +117,7 @@ func (a *Action) Refs() []string {
 	for _, s := range a.Steps {
 		if s.Point.Point.Access != inventory.WriteOnly {
 			add(s.Point.Point.Ref)
+			counter(s.Point.Point.Device)
 		}
 	}
 	slices.Sort(refs)
