@@ -59,6 +59,7 @@ type Link struct {
 	cut     bool // Close may not wait any more: nothing new reaches the wire
 	pauses  pauses
 	count   counters
+	opened  time.Time
 }
 
 // job is one transaction on its way through a Link.
@@ -92,7 +93,7 @@ func NewLink(id string, c Conn, o LinkOptions) *Link {
 	o.Log = o.Log.With("link", id)
 	l := &Link{
 		id: id, conn: c, o: o, wake: make(chan struct{}, 1), done: make(chan struct{}),
-		pauses: newPauses(o.BackoffMin, o.BackoffMax), count: newCounters(),
+		pauses: newPauses(o.BackoffMin, o.BackoffMax), count: newCounters(), opened: time.Now(),
 	}
 	go l.work()
 	return l

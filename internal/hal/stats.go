@@ -7,6 +7,7 @@ import (
 
 // LinkStats are a link's figures since it was opened.
 type LinkStats struct {
+	Since        time.Time            // when the link was opened
 	Transactions uint64               // reads and writes handed to the wire; a read of many points may take several requests
 	Failed       uint64               // of these, with at least one error
 	Errors       map[ErrorKind]uint64 // transactions by the kinds of error they showed, and refusals for a full queue
@@ -25,7 +26,7 @@ func (l *Link) Stats() LinkStats {
 	defer l.mu.Unlock()
 	c := &l.count
 	s := LinkStats{
-		Transactions: c.transactions, Failed: c.failed, Errors: maps.Clone(c.errors), LastOK: c.lastOK,
+		Since: l.opened, Transactions: c.transactions, Failed: c.failed, Errors: maps.Clone(c.errors), LastOK: c.lastOK,
 		Busy: c.busy, Latency: c.latency, MaxLatency: c.longest, BackedOff: map[string]time.Time{}, Unreachable: l.pauses.wire.misses,
 	}
 	for _, q := range l.queue {

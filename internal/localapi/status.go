@@ -2,6 +2,7 @@ package localapi
 
 import (
 	"encoding/hex"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"capd/internal/contract"
 	"capd/internal/document"
 	"capd/internal/field"
+	"capd/internal/hal"
 	"capd/internal/health"
 	"capd/internal/invoke"
 	"capd/internal/journal"
@@ -164,7 +166,7 @@ func linksOf(all []field.LinkStatus) []Link {
 	for i, l := range all {
 		link := Link{ID: l.ID, Transport: l.Transport, Transactions: l.Stats.Transactions, Failed: l.Stats.Failed, LastOK: l.Stats.LastOK, Queue: l.Stats.Depth,
 			LatencyMS: milliseconds(l.Stats.Latency), MaxLatencyMS: milliseconds(l.Stats.MaxLatency), BusyMS: l.Stats.Busy.Milliseconds(),
-			Errors: map[string]uint64{}, Devices: []Device{}}
+			UtilisationPercent: utilisation(l.Stats, time.Now()), Errors: map[string]uint64{}, Devices: []Device{}}
 		for kind, n := range l.Stats.Errors {
 			link.Errors[kind.String()] = n
 		}
@@ -175,6 +177,15 @@ func linksOf(all []field.LinkStatus) []Link {
 		out[i] = link
 	}
 	return out
+}
+
+// utilisation is how much of the link's life it was busy, in percent with one decimal.
+func utilisation(s hal.LinkStats, now time.Time) float64 {
+	life := now.Sub(s.Since)
+	if s.Since.IsZero() || life <= 0 {
+		return 0
+	}
+	return math.Round(1000*float64(s.Busy)/float64(life)) / 10
 }
 
 func milliseconds(d time.Duration) float64 {

@@ -100,7 +100,9 @@ type Link struct {
 	LatencyMS    float64           `json:"latency_ms"` // moving average
 	MaxLatencyMS float64           `json:"max_latency_ms"`
 	BusyMS       int64             `json:"busy_ms"`
-	Devices      []Device          `json:"devices"`
+	// UtilisationPercent is the part of the time since the link was opened in which a transaction ran: how full a serial bus is.
+	UtilisationPercent float64  `json:"utilisation_percent"`
+	Devices            []Device `json:"devices"`
 }
 
 // Device is what answers on a link.

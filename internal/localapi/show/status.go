@@ -200,6 +200,9 @@ func (p *page) links(links []localapi.Link, now time.Time) {
 		figures := "not used yet"
 		if l.Transactions > 0 {
 			figures = fmt.Sprintf("%.1f ms, %d of %d failed%s", l.LatencyMS, l.Failed, l.Transactions, errorKinds(l.Errors))
+			if l.UtilisationPercent > 0 {
+				figures += fmt.Sprintf(", %.1f %% busy", l.UtilisationPercent)
+			}
 		}
 		rows = append(rows, []string{l.ID, word(l.Health), "last ok " + ago(l.LastOK, now), figures})
 		for _, d := range l.Devices {
