@@ -45,7 +45,7 @@ command -v go >/dev/null || { echo "go is missing: install Go $(sed -n 's/^go //
 part "go vet" go vet ./...
 part "go test -race" race
 part "go test, 386" test/run386.sh
-part "soak of Modbus, one minute" env CAPD_SOAK=1m go test -count=1 -run '^TestSoak' -timeout 10m ./internal/hal/modbus
+part "soak of Modbus, one minute" env CAPD_SOAK=1m go test -count=1 -run '^TestSoak' -parallel 8 -timeout 10m ./internal/hal/modbus
 part "make build" make --no-print-directory build
 part "capd demo --script" tour --script
 part "capd demo --faults" tour --faults

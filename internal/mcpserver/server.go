@@ -47,8 +47,8 @@ type Config struct {
 	TopK           int           // of more, so many are listed besides the pinned ones; default 12
 	ListBytes      int           // bound of a cut list's JSON, in bytes; default 65536
 	BodyLimit      int64         // of a request, in bytes; default 262144
-	Rate           float64       // requests per second of one subject; default 50
-	Burst          int           // requests at once of one subject, on top of the rate; default 100
+	Rate           float64       // requests per second of one subject; default 200
+	Burst          int           // requests at once of one subject, on top of the rate; default 400
 	MaxInFlight    int           // open requests of one subject, streams included; default 64
 	MaxSessions    int           // sessions of the older revisions in all; default 1024
 	SessionsEach   int           // sessions of one subject; default 32
@@ -58,7 +58,7 @@ type Config struct {
 func (c Config) withDefaults() Config {
 	c.Version = cmp.Or(c.Version, "dev")
 	c.MaxTools, c.TopK, c.ListBytes = cmp.Or(c.MaxTools, 20), cmp.Or(c.TopK, 12), cmp.Or(c.ListBytes, 64<<10)
-	c.BodyLimit, c.Rate, c.Burst, c.MaxInFlight = cmp.Or(c.BodyLimit, 256<<10), cmp.Or(c.Rate, 50), cmp.Or(c.Burst, 100), cmp.Or(c.MaxInFlight, 64)
+	c.BodyLimit, c.Rate, c.Burst, c.MaxInFlight = cmp.Or(c.BodyLimit, 256<<10), cmp.Or(c.Rate, 200), cmp.Or(c.Burst, 400), cmp.Or(c.MaxInFlight, 64)
 	c.MaxSessions, c.SessionsEach = cmp.Or(c.MaxSessions, 1024), cmp.Or(c.SessionsEach, 32)
 	c.SessionIdle = cmp.Or(c.SessionIdle, 30*time.Minute)
 	return c
