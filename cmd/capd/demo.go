@@ -51,7 +51,7 @@ func demoCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&o.listen, "listen", "127.0.0.1:7420", "where agents connect; port 0 takes a free one")
 	f.StringVar(&o.readyFile, "ready-file", "", "write mcp_url, token, viewer_token, socket and the plant's modbus and serial addresses to this file, as JSON, when ready")
-	f.Float64Var(&o.speed, "speed", 1, "how much faster than life the plant runs (1 to 20)")
+	f.Float64Var(&o.speed, "speed", 1, "how much faster than life the plant runs (1 to 20); the tours run at 4 unless it is given")
 	f.BoolVar(&o.script, "script", false, "play the tour, print a transcript, exit 0 only if every step is as expected")
 	f.BoolVar(&o.faults, "faults", false, "play the faults, exit 0 only if every answer is the right one")
 	f.BoolVar(&o.asJSON, "json", false, "with --script or --faults: one JSON document")

@@ -84,7 +84,7 @@ func importSunSpecCommand() *cobra.Command {
 			if !w.serial() {
 				t.Endpoint = w.endpoint
 			}
-			unit, err := w.openUnit(t.UnitID)
+			unit, err := w.open(t.UnitID)
 			if err != nil {
 				return err
 			}

@@ -38,12 +38,12 @@ at wires that are yours, and not at one that a running capd holds.`,
 			if err != nil {
 				return &exitError{code: exitUsage, text: err.Error()}
 			}
-			conn, err := w.open()
+			l, err := w.open()
 			if err != nil {
 				return err
 			}
-			found, err := probe(cmd.Context(), conn, wanted)
-			if err := errors.Join(err, conn.Close()); err != nil {
+			found, err := probe(cmd.Context(), l.conn, wanted)
+			if err := errors.Join(err, l.conn.Close()); err != nil {
 				return err
 			}
 			return showProbed(cmd, w.endpoint, found, len(wanted), asJSON)

@@ -51,55 +51,39 @@ func (w *wire) options() (transport, yaml string) {
 	return transport, fmt.Sprintf("{endpoint: %q, timeout: %s}", endpoint, w.timeout)
 }
 
-// open makes the connection; nothing is dialled before the first request.
-func (w *wire) open() (modbus.Explorer, error) {
-	transport, yaml := w.options()
-	n, ps := document.Parse("command line", []byte(yaml))
-	if err := ps.Err(); err != nil {
-		return nil, err
-	}
-	driver, link := modbus.New(), hal.LinkSpec{ID: w.endpoint, Transport: transport, Options: n}
-	if ps := driver.CheckLink(link); ps.Err() != nil {
-		return nil, fmt.Errorf("%s: %s: %s; %s", w.endpoint, ps[0].Path, ps[0].Message, ps[0].Hint)
-	}
-	conn, err := driver.Open(link, nil)
-	if err != nil {
-		return nil, err
-	}
-	explorer, ok := conn.(modbus.Explorer)
-	if !ok {
-		return nil, errors.Join(fmt.Errorf("%s cannot be looked at", transport), conn.Close())
-	}
-	return explorer, nil
-}
-
-// holding reads blocks of holding registers of one unit, for SunSpec discovery.
-type holding struct {
+// line is a wire that is open: its driver, and the one unit that was declared on it, if any.
+type line struct {
 	conn   modbus.Explorer
 	driver *modbus.Driver
 	link   hal.LinkSpec
 	device hal.DeviceSpec
 }
 
-// openUnit opens a wire with one unit on it.
-func (w *wire) openUnit(unit int) (*holding, error) {
+// open opens the wire with the given units declared on it; nothing is dialled before the first request.
+func (w *wire) open(units ...int) (*line, error) {
 	transport, yaml := w.options()
-	linkNode, ps := document.Parse("command line", []byte(yaml))
+	options, ps := document.Parse("command line", []byte(yaml))
 	if err := ps.Err(); err != nil {
 		return nil, err
 	}
-	deviceNode, ps := document.Parse("command line", fmt.Appendf(nil, "{unit_id: %d}", unit))
-	if err := ps.Err(); err != nil {
-		return nil, err
+	l := &line{driver: modbus.New(), link: hal.LinkSpec{ID: w.endpoint, Transport: transport, Options: options}}
+	problems := l.driver.CheckLink(l.link)
+	var devices []hal.DeviceSpec
+	for _, unit := range units {
+		own, ps := document.Parse("command line", fmt.Appendf(nil, "{unit_id: %d}", unit))
+		if err := ps.Err(); err != nil {
+			return nil, err
+		}
+		l.device = hal.DeviceSpec{ID: fmt.Sprintf("unit %d", unit), Link: w.endpoint, Options: own}
+		problems.Add(l.driver.CheckDevice(l.link, l.device)...)
+		devices = append(devices, l.device)
 	}
-	h := &holding{driver: modbus.New(), link: hal.LinkSpec{ID: w.endpoint, Transport: transport, Options: linkNode}}
-	h.device = hal.DeviceSpec{ID: fmt.Sprintf("unit %d", unit), Link: w.endpoint, Options: deviceNode}
-	for _, problems := range []document.Problems{h.driver.CheckLink(h.link), h.driver.CheckDevice(h.link, h.device)} {
-		if problems.Err() != nil {
-			return nil, fmt.Errorf("%s: %s: %s; %s", w.endpoint, problems[0].Path, problems[0].Message, problems[0].Hint)
+	for _, p := range problems {
+		if !p.Warning {
+			return nil, fmt.Errorf("%s: %s: %s; %s", w.endpoint, p.Path, p.Message, p.Hint)
 		}
 	}
-	conn, err := h.driver.Open(h.link, []hal.DeviceSpec{h.device})
+	conn, err := l.driver.Open(l.link, devices)
 	if err != nil {
 		return nil, err
 	}
@@ -107,26 +91,26 @@ func (w *wire) openUnit(unit int) (*holding, error) {
 	if !ok {
 		return nil, errors.Join(fmt.Errorf("%s cannot be looked at", transport), conn.Close())
 	}
-	h.conn = explorer
-	return h, nil
+	l.conn = explorer
+	return l, nil
 }
 
 // ReadHolding reads count registers from a zero-based address.
-func (h *holding) ReadHolding(ctx context.Context, address, count uint16) ([]uint16, error) {
+func (l *line) ReadHolding(ctx context.Context, address, count uint16) ([]uint16, error) {
 	at := make([]hal.Address, count)
 	for i := range at {
 		node, ps := document.Parse("command line", fmt.Appendf(nil, "{table: holding_register, address: %d, address_base: 0, type: uint16}", int(address)+i))
 		if err := ps.Err(); err != nil {
 			return nil, err
 		}
-		place, ps := h.driver.CheckPoint(h.link, h.device, hal.PointSpec{ID: "register", At: node})
+		place, ps := l.driver.CheckPoint(l.link, l.device, hal.PointSpec{ID: "register", At: node})
 		if err := ps.Err(); err != nil {
 			return nil, err
 		}
 		at[i] = place
 	}
 	words := make([]uint16, count)
-	for i, s := range h.conn.Read(ctx, h.device.ID, at) {
+	for i, s := range l.conn.Read(ctx, l.device.ID, at) {
 		if s.Err != nil {
 			return nil, s.Err
 		}

@@ -123,34 +123,13 @@ func (x *searcher) index(snapshot *registry.Snapshot) *resolve.Index {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.of != snapshot {
-		x.of, x.kept = snapshot, resolve.NewIndex(docsOf(snapshot))
+		docs := make([]resolve.Doc, len(snapshot.Actions))
+		for i, a := range snapshot.Actions {
+			docs[i] = resolve.DocOf(a)
+		}
+		x.of, x.kept = snapshot, resolve.NewIndex(docs)
 	}
 	return x.kept
-}
-
-// docsOf is the actions as the ranking reads them; door 1 gives it the same, so that both find alike.
-func docsOf(snapshot *registry.Snapshot) []resolve.Doc {
-	docs := make([]resolve.Doc, len(snapshot.Actions))
-	for i, a := range snapshot.Actions {
-		docs[i] = resolve.Doc{ID: a.Name, Name: a.Name, Title: titleOf(a), Description: a.Description, Intents: a.Intents, Aliases: a.Asset.Aliases,
-			Tags: a.Contract.Tags, Parameters: parametersOf(a.Parameters),
-			Assets: []string{a.Asset.ID, a.Asset.Title, a.Asset.Class, strings.ReplaceAll(a.Asset.Location, "/", " ")}}
-	}
-	return docs
-}
-
-// parametersOf is the names and descriptions in a JSON Schema, with the unit as agents read it.
-func parametersOf(schema *document.Node) []string {
-	var texts []string
-	properties := schema.Get("properties")
-	for _, name := range slices.Sorted(slices.Values(properties.Keys())) {
-		text := name + " " + properties.Get(name).Get("description").Text()
-		if unit := properties.Get(name).Get("x-unit").Text(); unit != "" {
-			text += " (unit: " + unit + ")"
-		}
-		texts = append(texts, text)
-	}
-	return texts
 }
 
 func (s *Server) degrade(c call) (any, error) {

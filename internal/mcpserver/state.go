@@ -15,7 +15,6 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 
 	"capd/internal/access"
-	"capd/internal/inventory"
 	"capd/internal/registry"
 	"capd/internal/resolve"
 )
@@ -68,7 +67,7 @@ func (s *Server) newState(snapshot *registry.Snapshot) *state {
 	docs := make([]resolve.Doc, 0, len(snapshot.Actions))
 	for _, a := range snapshot.Actions {
 		st.tools[a.Name] = newTool(kinds.toolOf(a), a)
-		docs = append(docs, docOf(a))
+		docs = append(docs, resolve.DocOf(a))
 	}
 	st.index = resolve.NewIndex(docs)
 	s.serve(st)
@@ -141,26 +140,6 @@ func (s *Server) handlers(st *state) []server.ServerTool {
 		all = append(all, server.ServerTool{Tool: mcp.Tool{Name: name}, Handler: s.callNamed})
 	}
 	return all
-}
-
-// docOf is an action as the ranking reads it.
-func docOf(a *registry.Action) resolve.Doc {
-	d := resolve.Doc{ID: a.Name, Name: a.Name, Title: titleOf(a), Description: a.Description, Intents: a.Intents, Tags: a.Contract.Tags,
-		Aliases: a.Asset.Aliases, Assets: []string{a.Asset.ID, a.Asset.Title, a.Asset.Class, strings.ReplaceAll(a.Asset.Location, "/", " ")}}
-	var schema struct {
-		Properties map[string]struct {
-			Description string `json:"description"`
-		} `json:"properties"`
-	}
-	if err := json.Unmarshal(a.Params.Public, &schema); err != nil {
-		return d // a schema whose properties have no text adds none
-	}
-	for _, name := range inventory.SortedKeys(schema.Properties) {
-		if name != registry.ArgRequestID && name != registry.ArgDryRun {
-			d.Parameters = append(d.Parameters, name+" "+schema.Properties[name].Description)
-		}
-	}
-	return d
 }
 
 // sortedTools lists tools by name.
