@@ -39,7 +39,7 @@ func (d *debts) quarantined(unit byte, now time.Time) bool {
 }
 
 // confuse reports whether an owed answer could be taken for the answer to q.
-func (d *debts) confuse(q question) bool { return slices.ContainsFunc(d.owed, q.alike) }
+func (d *debts) confuse(q question) bool { return slices.ContainsFunc(d.owed, q.mistakable) }
 
 // settle ends what was owed before the answer to q. When a request alike was owed, which only a probe may be, the answer may have been
 // to that one; and an exception may have been the answer to any owed request of its function. Then the oldest of these ends with all

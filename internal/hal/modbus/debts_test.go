@@ -4,6 +4,9 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"capd/internal/hal"
+	"capd/internal/hal/modbus/faultserver"
 )
 
 // ask is the question of a read of holding registers.
@@ -28,6 +31,23 @@ func TestALaterAnswerEndsWhatWasOwedBefore(t *testing.T) {
 	if d.confuse(ask(1, 1)) || d.confuse(ask(1, 2)) || !d.confuse(ask(2, 1)) {
 		t.Errorf("owed %+v", d.owed)
 	}
+}
+
+// A device that answers late and under the wrong function at once must not lend its value to a read of that function.
+func TestALateAnswerUnderAnotherFunctionIsNobodysValue(t *testing.T) {
+	wrong := func(r faultserver.Request, f []byte) []byte { return faultserver.FrameRTU(r.Unit, append([]byte{4}, f[2:len(f)-2]...)) }
+	var late []byte
+	c, _ := gateway(t, faultserver.Options{Memory: new(faultserver.Bank).Set(1, 3, 5, 0xBAD).Set(1, 4, 5, 7, 8), Rewrite: func(r faultserver.Request, f []byte) [][]byte {
+		if r.PDU[0] == 3 {
+			late = wrong(r, f)
+			return nil
+		}
+		out := [][]byte{append(late, f...)}
+		late = nil
+		return out
+	}}, "{unit_id: 1, timeout: 30ms}")
+	wantKind(t, read(t, c, at(t, "{table: holding_register, address: 5, type: uint16}"))[0].Err, hal.Timeout)
+	wantValue(t, read(t, c, at(t, "{table: input_register, address: 5, type: uint16}"))[0], "7")
 }
 
 func TestAnExceptionEndsOnlyTheOldestOfItsFunction(t *testing.T) {

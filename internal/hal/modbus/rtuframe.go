@@ -135,3 +135,9 @@ func (q question) sameFunction(o question) bool { return q.unit == o.unit && q.f
 func (q question) alike(o question) bool {
 	return q.unit == o.unit && q.fc == o.fc && q.length == o.length && string(q.echo) == string(o.echo)
 }
+
+// mistakable reports whether an answer to one could be taken for an answer to the other even if it names the wrong function: the
+// answers to reads differ in nothing else but their length.
+func (q question) mistakable(o question) bool {
+	return q.alike(o) || q.unit == o.unit && q.echo == nil && o.echo == nil && q.length == o.length
+}
