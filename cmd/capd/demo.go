@@ -38,7 +38,7 @@ func demoCommand() *cobra.Command {
   capd demo            prints how an agent and a technician connect
   capd demo --script   plays a tour as an agent, prints a transcript, checks every answer
   capd demo --faults   plays the plant's faults against the one right answer each`,
-		Args: cobra.NoArgs,
+		Args: takes(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
 			defer stop()

@@ -55,7 +55,7 @@ func TestProbeSaysWhatIsWrong(t *testing.T) {
 		{"probe 127.0.0.1 --units 0-300", "unit ids are 0 to 255"},
 		{"probe 127.0.0.1 --units x", "names no units"},
 		{"probe /dev/ttyX --parity strange", "parity"},
-		{"probe", "arg"},
+		{"probe", "needs one endpoint"},
 	} {
 		if out, err := runCLI(t, strings.Fields(c.args)...); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v\n%s", c.args, err, out)

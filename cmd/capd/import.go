@@ -18,6 +18,10 @@ func importCommand() *cobra.Command {
 		Short: "Make an inventory file out of what a plant has",
 		Long: `Writes an inventory file to standard output, for an engineer to go through. Nothing in it is enabled: every point is read only, and what the
 source does not say is left open with a comment.`,
+		Args: subcommands,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return usage(cmd, "say what: capd import csv or capd import sunspec")
+		},
 	}
 	cmd.AddCommand(importCSVCommand(), importSunSpecCommand())
 	return cmd
@@ -44,7 +48,7 @@ func importCSVCommand() *cobra.Command {
 in any notation. What the addresses count from is found out for the list as a whole and explained in the file; --base forces it.
 Rows that cannot be used are told on standard error, with their line; the others are not lost.`,
 		Example: `  capd import csv registers.csv --link PLC-NET --device PS07-PLC --asset PS07-AUX > /etc/capd/assets.d/aux.yaml`,
-		Args:    cobra.ExactArgs(1),
+		Args:    takes(1, 1, "one file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			data, err := os.ReadFile(args[0])
 			if err != nil {
@@ -78,7 +82,7 @@ func importSunSpecCommand() *cobra.Command {
 		Short:   "From a device that describes itself by SunSpec models",
 		Long:    `Looks for the SunSpec mark, walks the chain of models and writes their points, with scale factors and markers for "not implemented". Nothing is written to the device.`,
 		Example: `  capd import sunspec 10.1.2.40 --unit 126 --asset INVERTER-1`,
-		Args:    cobra.ExactArgs(1),
+		Args:    takes(1, 1, "one endpoint, such as 10.1.2.40 or /dev/ttyS1"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			w.endpoint = args[0]
 			if !w.serial() {

@@ -25,7 +25,7 @@ type local struct {
 // localCommands are the commands that talk to the status socket of a running daemon.
 func localCommands() []*cobra.Command {
 	l := &local{}
-	all := []*cobra.Command{l.statusCommand(), l.lockCommand(), l.unlockCommand(), l.callCommand(), l.explainCommand(), l.readCommand(), l.assetsCommand(),
+	all := []*cobra.Command{l.statusCommand(), l.lockCommand(), l.unlockCommand(), l.armCommand(), l.disarmCommand(), l.callCommand(), l.explainCommand(), l.readCommand(), l.assetsCommand(),
 		l.toolsCommand(), l.degradeCommand(), l.restoreCommand(), l.settleCommand(), l.alarmsCommand(), l.modeCommand(), l.reloadCommand(), l.tokenCommand()}
 	socket := cmp.Or(os.Getenv("CAPD_SOCKET"), localapi.DefaultSocket)
 	for _, c := range all {

@@ -191,11 +191,58 @@ func TestAWrongCommandLineEndsWithTwo(t *testing.T) {
 		{"token", "create", "x"},
 		{"token", "create", "x", "--role", "a", "--ttl", "1h", "--no-expiry"}, {"mode", "on", "--reason", "x"}, {"mode", "active"}, {"degrade", "x"},
 		{"tools", "find"},
-		{"tools", "find", "x", "--limit", "0"}, {"settle"}, {"alarms", "clear"}, {"read"}, {"reload", "x"}, {"assets", "a", "b"},
+		{"tools", "find", "x", "--limit", "0"}, {"settle"}, {"arm", "x"}, {"arm", "x", "--reason", " "}, {"arm", "x", "--reason", "y", "--for", "2h"},
+		{"arm", "x", "--reason", "y", "--for", "0s"}, {"disarm"}, {"lok"}, {"version", "x"}, {"run", "x"}, {"demo", "x"}, {"probe"}, {"import"}, {"import", "x"},
+		{"import", "csv"}, {"--json", "run"}, {"--socket", "x", "version"}, {"alarms", "clear"}, {"read"}, {"reload", "x"}, {"assets", "a", "b"},
 	} {
 		_, problem, status := capd(t, nil, args...)
 		if status != exitUsage || !strings.Contains(problem, "--help") {
 			t.Errorf("capd %q: %d %s", args, status, problem)
+		}
+	}
+}
+
+func TestFlagsMayStandBeforeTheCommand(t *testing.T) {
+	b := localtest.Start(t)
+	for _, args := range [][]string{{"--socket", b.Socket, "--json", "status"}, {"--socket", b.Socket, "status", "--json"}, {"--json", "--socket", "/nowhere",
+		"status", "--socket", b.Socket}} {
+		out, problem, status := capd(t, nil, args...)
+		var doc localapi.Status
+		if err := json.Unmarshal([]byte(out), &doc); err != nil || status != 0 || doc.Version == "" {
+			t.Errorf("capd %q: %d %s %v\n%s", args, status, problem, err, out)
+		}
+	}
+	if out, _, _ := capd(t, nil, "--json", "version"); !json.Valid([]byte(out)) {
+		t.Errorf("capd --json version: %s", out)
+	}
+}
+
+func TestATechnicianArmsOneCallOfACriticalTool(t *testing.T) {
+	b := localtest.Start(t)
+	b.WriteCritical(t)
+	good(t, b, "reload")
+	out, _, status := capd(t, b, "call", localtest.Critical, "opening=60")
+	if status != exitRefused || !strings.Contains(out, "NOT_ARMED") || !strings.Contains(flat(out), "capd arm "+localtest.Critical) {
+		t.Errorf("%d %s", status, out)
+	}
+	if out := good(t, b, "arm", localtest.Critical, "--reason", "seen from the gallery", "--for", "5m"); !strings.HasPrefix(out, "ARMED: one call of "+localtest.Critical) {
+		t.Error(out)
+	}
+	for _, args := range [][]string{{"arm"}, {"status"}} {
+		if out := good(t, b, args...); !strings.Contains(out, "seen from the gallery") {
+			t.Errorf("capd %q: %s", args, out)
+		}
+	}
+	if list := documentOf[[]standing.Arm](t, b, 0, "arm"); len(list) != 1 || list[0].Action != localtest.Critical {
+		t.Errorf("%+v", list)
+	}
+	good(t, b, "disarm", localtest.Critical)
+	if _, problem, status := capd(t, b, "disarm", localtest.Critical); status != 1 || !strings.Contains(problem, "there is no armed tool") {
+		t.Errorf("%d %s", status, problem)
+	}
+	for name, says := range map[string]string{"set_discharge_valve": "is not critical", "reset_vfd_faul": "did you mean " + localtest.Critical} {
+		if _, problem, status := capd(t, b, "arm", name, "--reason", "x"); status != 1 || !strings.Contains(problem, says) {
+			t.Errorf("arm %s: %d %s", name, status, problem)
 		}
 	}
 }
@@ -285,6 +332,8 @@ func prepare(t *testing.T, b *localtest.Box) {
 func TestEveryExampleOfTheHelpRuns(t *testing.T) {
 	b := localtest.Start(t)
 	prepare(t, b)
+	b.WriteCritical(t)
+	good(t, b, "reload")
 	ran, confirmed := 0, ""
 	for _, line := range examples(localCommands()) {
 		args := words(t, strings.ReplaceAll(line, "01890a5d-ac96-774b-bcce-b302099a8057", confirmed))
@@ -297,7 +346,7 @@ func TestEveryExampleOfTheHelpRuns(t *testing.T) {
 		}
 		ran++
 	}
-	if out := good(t, b, "tools", "find", "valve", "--explain"); !strings.Contains(out, "2 of 2 tools permitted") {
+	if out := good(t, b, "tools", "find", "valve", "--explain"); !strings.Contains(out, "3 of 3 tools permitted") {
 		t.Error(out)
 	}
 	if ran < 30 {

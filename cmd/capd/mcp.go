@@ -23,7 +23,7 @@ servers as child processes is given "capd mcp" as the command.
   capd mcp                                       over the agents' socket, as the user who runs it
   capd mcp --token-file token                    over the socket, with a token
   capd mcp --url http://127.0.0.1:7420/mcp --token-file token`,
-		Args: cobra.NoArgs,
+		Args: takes(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			token, err := readToken(tokenFile)
 			if err != nil {

@@ -31,7 +31,7 @@ func probeCommand() *cobra.Command {
 at wires that are yours, and not at one that a running capd holds.`,
 		Example: `  capd probe 10.1.2.3 --units 1-247
   capd probe /dev/ttyS1 --baud 9600 --parity none`,
-		Args: cobra.ExactArgs(1),
+		Args: takes(1, 1, "one endpoint, such as 10.1.2.3 or /dev/ttyS1"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			w.endpoint = args[0]
 			wanted, err := unitList(units)

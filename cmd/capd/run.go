@@ -22,7 +22,7 @@ func runCommand() *cobra.Command {
 		Long: `Runs capd until it is asked to stop (SIGTERM, SIGINT). SIGHUP reads the inventory, the contracts and the profiles again.
 
 A fresh box observes: no write can leave it until an engineer sets the mode at the box (capd mode active).`,
-		Args: cobra.NoArgs,
+		Args: takes(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.Level = new(slog.LevelVar)
 			o.Log = slog.New(slog.NewJSONHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: o.Level}))

@@ -17,7 +17,7 @@ func versionCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Show the version of this binary",
-		Args:  cobra.NoArgs,
+		Args:  takes(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			modules := map[string]string{}
 			if info, ok := debug.ReadBuildInfo(); ok {

@@ -97,7 +97,7 @@ func admitArm(f Static) *outcome.Refusal {
 	if f.Action.Risk != contract.Critical || f.Armed || f.Action.ToSafe {
 		return nil
 	}
-	return outcome.Refuse(outcome.NotArmed, fmt.Sprintf("%s is critical: a technician must arm it at the box for each single use", f.Action.Name))
+	return outcome.Refuse(outcome.NotArmed, fmt.Sprintf("%s is critical: a technician must arm it at the box for each single use (capd arm %s)", f.Action.Name, f.Action.Name))
 }
 
 func admitRate(f Static) *outcome.Refusal {

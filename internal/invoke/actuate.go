@@ -34,6 +34,7 @@ type run struct {
 	intent     journal.Seq   // of the intent, once it is on disk
 	sent       bool          // something may have left the box
 	superseded bool          // an action to the safe side took over
+	armedBy    string        // whose consent a critical action used up
 	writing    chan struct{} // closed when the writes under way are over; nil when there are none
 
 	supersede context.CancelCauseFunc
@@ -188,7 +189,7 @@ func (c *Corridor) static(r *run, now time.Time) guard.Static {
 	}
 	f := guard.Static{Now: now, Subject: r.subject, Action: r.action, Visible: true, Mode: c.Standing.Mode().Mode, Lockouts: c.lockouts(r.action),
 		Calls: c.rates.recent(r.action.Name, now, r.action.Limits.Rate.Per), Running: running, Health: c.Breakers.State(r.action.Name),
-		JournalErr: c.Journal.Stats().Failed}
+		JournalErr: c.Journal.Stats().Failed, Armed: c.armed(r.action)}
 	for _, asset := range assetsOf(r.action) {
 		if mark, ok := c.Standing.Unsettled(asset); ok && f.Unsettled == nil {
 			f.Unsettled = &mark

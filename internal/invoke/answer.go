@@ -45,6 +45,7 @@ type Answer struct {
 	Withdrawal      *Withdrawal        `json:"withdrawal,omitempty"` // only where the contract says on_fail: withdraw
 	TrueUntil       *time.Time         `json:"true_until,omitempty"` // only with a hold
 	Budgets         []budget           `json:"write_budget,omitempty"`
+	ArmedBy         string             `json:"armed_by,omitempty"` // the technician whose consent a critical action used up
 }
 
 // Reading is one value of a read.

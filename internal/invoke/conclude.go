@@ -56,7 +56,7 @@ func (c *Corridor) conclude(r *run, a Answer, trial *verify.Trial, k concluded) 
 	if a.Verdict != outcome.Confirmed {
 		c.holds.end(r) // a command that is not confirmed is not re-asserted
 	}
-	a.TrueUntil, a.Budgets = c.trueUntil(r), c.budgets(r)
+	a.TrueUntil, a.Budgets, a.ArmedBy = c.trueUntil(r), c.budgets(r), r.armedBy
 	var samples []outcome.Evidence
 	if trial != nil {
 		samples = trial.Samples(maxSamples)

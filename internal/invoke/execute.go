@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"capd/internal/contract"
 	"capd/internal/guard"
 	"capd/internal/hal"
 	"capd/internal/outcome"
@@ -131,8 +132,30 @@ func (c *Corridor) beginWrite(ctx context.Context, r *run) *outcome.Refusal {
 	if c.closing {
 		return outcome.Refuse(outcome.NotSent, "capd is stopping, so nothing was sent")
 	}
+	if refusal := c.useArm(r); refusal != nil {
+		return refusal
+	}
 	r.sent, r.writing = true, make(chan struct{})
 	c.acts.Add(1)
+	return nil
+}
+
+// armed reports whether a technician consents to one call of an action as it stands in its contract.
+func (c *Corridor) armed(a *registry.Action) bool {
+	_, ok := c.Standing.Armed(a.Name, a.Contract.SHA256)
+	return ok
+}
+
+// useArm uses up the consent to a critical action, once nothing can stop its write any more; the caller holds the lock.
+func (c *Corridor) useArm(r *run) *outcome.Refusal {
+	if r.action.Risk != contract.Critical || r.action.ToSafe {
+		return nil
+	}
+	arm, ok := c.Standing.TakeArm(r.action.Name, r.action.Contract.SHA256)
+	if !ok {
+		return outcome.Refuse(outcome.NotArmed, "the consent to "+r.action.Name+" ended before anything was sent")
+	}
+	r.armedBy = arm.By
 	return nil
 }
 
@@ -213,7 +236,7 @@ func (r *run) asked() map[string]physical.Value {
 
 func (c *Corridor) fresh(r *run, readings map[string]physical.Reading, alive map[string]bool) guard.Fresh {
 	f := guard.Fresh{Now: time.Now(), Action: r.action, Params: r.params, Readings: readings, Alive: alive, Mode: c.Standing.Mode().Mode,
-		Lockouts: c.lockouts(r.action), Usage: map[string]standing.Usage{}}
+		Lockouts: c.lockouts(r.action), Armed: c.armed(r.action), Usage: map[string]standing.Usage{}}
 	for _, w := range r.writes {
 		f.Values = append(f.Values, guard.Write{Step: w.step, Value: w.value})
 		f.Usage[w.ref] = c.Standing.Usage(w.ref)

@@ -120,6 +120,16 @@ func (c *Client) Unlock(ctx context.Context, target, owner string) (Unlocked, er
 	return post[Unlocked](ctx, c, "/v1/unlock", in)
 }
 
+// Arm consents to one call of a critical action within a time of at most an hour.
+func (c *Client) Arm(ctx context.Context, action string, within time.Duration, reason string) (Armed, error) {
+	return post[Armed](ctx, c, "/v1/arm", map[string]string{"action": action, "for": within.String(), "reason": reason})
+}
+
+// Disarm takes a consent back before it is used.
+func (c *Client) Disarm(ctx context.Context, action string) (Armed, error) {
+	return post[Armed](ctx, c, "/v1/disarm", map[string]string{"action": action})
+}
+
 // SetMode changes the mode: observe, shadow or active.
 func (c *Client) SetMode(ctx context.Context, mode, reason string) (ModeChange, error) {
 	return post[ModeChange](ctx, c, "/v1/mode", map[string]string{"mode": mode, "reason": reason})

@@ -122,6 +122,8 @@ func (s *Server) routes() []route {
 		{"POST", "/v1/alarms/clear", true, s.clearAlarm},
 		{"POST", "/v1/lock", true, s.lock},
 		{"POST", "/v1/unlock", true, s.unlock},
+		{"POST", "/v1/arm", true, s.arm},
+		{"POST", "/v1/disarm", true, s.disarm},
 		{"POST", "/v1/mode", true, s.mode},
 		{"POST", "/v1/settle", true, s.settle},
 		{"GET", "/v1/tokens", false, s.tokens},

@@ -32,7 +32,7 @@ func (s *Server) status(c call) (any, error) {
 	doc := Status{Version: s.Version, PID: os.Getpid(), Started: s.started.UTC(), UptimeS: int64(now.Sub(s.started).Seconds()), MCPURL: s.MCPURL,
 		Caller: Caller{UID: c.who.uid, Name: c.who.name, Technician: c.who.technician}, Mode: s.Standing.Mode(), Snapshot: published(snapshot, now),
 		Links: linksOf(s.Machine.Stats()), Rejected: rejectedOf(snapshot), Warnings: problemsOf(snapshot.Warnings), Suspended: suspendedOf(snapshot),
-		Lockouts: list(s.Standing.Lockouts()), Unsettled: list(s.Standing.Marks()), Running: list(s.Corridor.Running()), Degraded: s.degraded(),
+		Lockouts: list(s.Standing.Lockouts()), Armed: list(s.Standing.Arms()), Unsettled: list(s.Standing.Marks()), Running: list(s.Corridor.Running()), Degraded: s.degraded(),
 		Alarms: alarmCount(s.Alarms.List(false), s.Alarms.Dropped()), Recent: outcomesOf(s.Corridor.Recent(recentInStatus)), Journal: journalState(s.Journal.Stats())}
 	if s.StoreSize != nil {
 		doc.Store.Bytes = s.StoreSize()

@@ -27,6 +27,7 @@ type Status struct {
 	Warnings  []Problem          `json:"warnings"`
 	Suspended []string           `json:"suspended"` // contract files of which no version is in force
 	Lockouts  []standing.Lockout `json:"lockouts"`
+	Armed     []standing.Arm     `json:"armed"`
 	Unsettled []standing.Mark    `json:"unsettled"`
 	Running   []invoke.Running   `json:"running"`
 	Degraded  []health.State     `json:"degraded"`
@@ -251,6 +252,11 @@ type Unlocked struct {
 	Lockout standing.Lockout   `json:"lockout"` // the one that was lifted
 	Forced  bool               `json:"forced,omitempty"`
 	Others  []standing.Lockout `json:"others"` // that still stand on the same target
+}
+
+// Armed is the answer to an arm or a disarm: the consent that was given, or taken back.
+type Armed struct {
+	Arm standing.Arm `json:"arm"`
 }
 
 // ModeChange is the answer to a change of the mode.

@@ -1,9 +1,9 @@
-// Package standing keeps what stands at the box until a person changes it: the mode, technicians' lockouts, what each point
-// has been put through, and which assets are unsettled.
+// Package standing keeps what stands at the box until a person changes it: the mode, technicians' lockouts and consents, what each
+// point has been put through, and which assets are unsettled.
 //
 // Its promise: what a person decides is in force only once it is on disk, so that a lockout somebody relies on survives a
 // power cut. What has happened at a machine (writes, an unknown outcome) counts at once even if the disk refuses it, and the
-// caller is told. Reads never wait for the disk. It never decides who may change something, which is for the doors, nor
+// caller is told. A consent never outlives the process. Reads never wait for the disk. It never decides who may change something, which is for the doors, nor
 // whether a call may run, which is guard's.
 package standing
 
@@ -37,11 +37,14 @@ type Standing struct {
 	forced   *table[ForcedUnlock]
 	usage    *table[Usage]
 	marks    *table[Mark]
+
+	arms  sync.Mutex // of armed
+	armed map[string]Arm
 }
 
 // Open loads the state from a store. A store without a mode gets the given one, for good. Times come from now, the wall clock.
 func Open(db *store.DB, fresh Mode, now func() time.Time) (*Standing, error) {
-	s := &Standing{now: func() time.Time { return now().Round(0).UTC() }}
+	s := &Standing{now: func() time.Time { return now().Round(0).UTC() }, armed: map[string]Arm{}}
 	var errs [5]error
 	s.mode, errs[0] = load[ModeState](db, "mode")
 	s.lockouts, errs[1] = load[Lockout](db, "lockouts")
@@ -56,7 +59,7 @@ func Open(db *store.DB, fresh Mode, now func() time.Time) (*Standing, error) {
 
 // InputError says what is wrong with something a person gave.
 type InputError struct {
-	Field   string // mode, target, by, reason, asset, point
+	Field   string // mode, target, by, reason, asset, point, action, for
 	Message string
 }
 

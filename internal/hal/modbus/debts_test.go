@@ -35,7 +35,9 @@ func TestALaterAnswerEndsWhatWasOwedBefore(t *testing.T) {
 
 // A device that answers late and under the wrong function at once must not lend its value to a read of that function.
 func TestALateAnswerUnderAnotherFunctionIsNobodysValue(t *testing.T) {
-	wrong := func(r faultserver.Request, f []byte) []byte { return faultserver.FrameRTU(r.Unit, append([]byte{4}, f[2:len(f)-2]...)) }
+	wrong := func(r faultserver.Request, f []byte) []byte {
+		return faultserver.FrameRTU(r.Unit, append([]byte{4}, f[2:len(f)-2]...))
+	}
 	var late []byte
 	c, _ := gateway(t, faultserver.Options{Memory: new(faultserver.Bank).Set(1, 3, 5, 0xBAD).Set(1, 4, 5, 7, 8), Rewrite: func(r faultserver.Request, f []byte) [][]byte {
 		if r.PDU[0] == 3 {

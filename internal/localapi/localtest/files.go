@@ -64,3 +64,30 @@ const profileFile = `profile: capd/v1
 name: reader
 tools: ["valve_*"]
 `
+
+// Critical is the critical tool that WriteCritical adds.
+const Critical = "reset_vfd_fault"
+
+const criticalFile = `contract: capd/v1
+tool: ps07-fcv-04-stroke
+version: 1.0.0
+title: Stroke test of FCV-04
+asset: PS07-FCV-04
+points: {setpoint: PS07-FCV-04.setpoint, position: PS07-FCV-04.position}
+actions:
+  stroke:
+    name: reset_vfd_fault
+    effect: actuate
+    risk: critical
+    title: Critical move of the discharge valve
+    description: Moves the discharge valve for a test, whatever the process needs.
+    intents: ["stroke test of the valve"]
+    parameters:
+      type: object
+      additionalProperties: false
+      required: [opening]
+      properties: {opening: {type: number, minimum: 0, maximum: 100, x-unit: "%", description: Opening of the valve}}
+    security: {permissions: [valve:write], scopes: ["site:ps07"]}
+    execute: [{write: setpoint, value: opening}]
+    verify: {min_level: E4, within: 600ms, poll: 20ms, settle: 60ms, expect: [{point: position, near: opening, tolerance: 1.5}]}
+`

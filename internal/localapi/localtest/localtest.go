@@ -60,6 +60,12 @@ func (b *Box) Write(t testing.TB, name, text string) {
 	b.write(t, name, text)
 }
 
+// WriteCritical adds a contract with a critical tool, which a reload takes in.
+func (b *Box) WriteCritical(t testing.TB) {
+	t.Helper()
+	b.write(t, "contracts.d/stroke.yaml", criticalFile)
+}
+
 func (b *Box) write(t testing.TB, name, text string) {
 	t.Helper()
 	path := filepath.Join(b.Dir, filepath.FromSlash(name))
@@ -148,4 +154,12 @@ func (b *Box) serve(t testing.TB, change []func(*localapi.Deps)) {
 	})
 	b.Client = localapi.NewClient(b.Socket)
 	t.Cleanup(b.Client.Close)
+}
+
+// Edit changes a file of one of the folders.
+func (b *Box) Edit(t testing.TB, name string, change func(string) string) {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join(b.Dir, filepath.FromSlash(name)))
+	must(t, err)
+	b.write(t, name, change(string(raw)))
 }

@@ -52,6 +52,31 @@ func Lockouts(all []standing.Lockout, now time.Time) string {
 	return p.text()
 }
 
+// Armed is the answer to an arm.
+func Armed(a localapi.Armed, now time.Time) string {
+	p := &page{}
+	p.line(0, "ARMED: one call of %s on %s, until %s (%s)", a.Arm.Action, a.Arm.Asset, clock(a.Arm.Until, now), ago(a.Arm.Until, now))
+	p.line(0, "It is gone after that call, after its time, or when capd restarts. Take it back with capd disarm %s", a.Arm.Action)
+	return p.text()
+}
+
+// Disarmed is the answer to a disarm.
+func Disarmed(a localapi.Armed) string {
+	p := &page{}
+	p.line(0, "Disarmed: %s. It was armed by %s: %s", a.Arm.Action, a.Arm.By, a.Arm.Reason)
+	return p.text()
+}
+
+// Arms is the list of consents in force.
+func Arms(all []standing.Arm, now time.Time) string {
+	p := &page{}
+	if len(all) == 0 {
+		p.line(0, "Nothing is armed.")
+	}
+	p.rows(0, armRows(all, now))
+	return p.text()
+}
+
 // Mode is the mode in force.
 func Mode(m standing.ModeState, now time.Time) string {
 	p := &page{}

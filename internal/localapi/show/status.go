@@ -25,6 +25,7 @@ func Status(s localapi.Status, now time.Time) string {
 		p.line(0, "Nothing is wrong.")
 	}
 	p.lockouts(s.Lockouts, now)
+	p.armed(s.Armed, now)
 	p.running(s.Running, now)
 	p.journalFailed(s.Journal)
 	p.unsettled(s.Unsettled, now)
@@ -87,6 +88,21 @@ func lockoutRows(all []standing.Lockout, now time.Time) [][]string {
 	var rows [][]string
 	for _, l := range all {
 		rows = append(rows, []string{l.Target, "by " + l.By, ago(l.At, now), l.Reason})
+	}
+	return rows
+}
+
+func (p *page) armed(all []standing.Arm, now time.Time) {
+	if len(all) > 0 {
+		p.title("ARMED (one call each; capd disarm TOOL takes it back)")
+		p.rows(2, armRows(all, now))
+	}
+}
+
+func armRows(all []standing.Arm, now time.Time) [][]string {
+	var rows [][]string
+	for _, a := range all {
+		rows = append(rows, []string{a.Action, a.Asset, "by " + a.By, "ends " + ago(a.Until, now), a.Reason})
 	}
 	return rows
 }
