@@ -17,6 +17,7 @@ import (
 	"capd/internal/access"
 	"capd/internal/localapi"
 	"capd/internal/sim"
+	"capd/internal/standing"
 )
 
 // box is the demo's capd: a child of this process, so that its end leaves the plant alive.
@@ -219,6 +220,12 @@ func (b *box) Lock(ctx context.Context, asset, reason string) error {
 // Unlock lifts the lockout.
 func (b *box) Unlock(ctx context.Context, asset string) error {
 	_, err := b.client().Unlock(ctx, asset, "")
+	return err
+}
+
+// Arm consents to one call of a critical tool.
+func (b *box) Arm(ctx context.Context, tool, reason string) error {
+	_, err := b.client().Arm(ctx, tool, standing.DefaultArm, reason)
 	return err
 }
 

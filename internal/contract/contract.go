@@ -161,11 +161,25 @@ type Operand struct {
 // IsZero reports that nothing was written.
 func (o Operand) IsZero() bool { return o.Expr == "" && o.Literal.IsZero() }
 
-// Step is one write of an execution: Value goes to the point that Alias names.
+// Step is one write of an execution: Value goes to the point whose alias Write is. A pulse is a write that is taken back: Release
+// follows after For.
 type Step struct {
-	Write string
-	Value Operand
-	Pos   document.Pos
+	Await   []Await // what is waited for before it, in order
+	Write   string
+	Value   Operand
+	For     time.Duration // how long a pulse stands; 0 for a write
+	Release Operand       // of a pulse
+	Pos     document.Pos
+}
+
+// Pulses reports whether the step takes back what it writes.
+func (s Step) Pulses() bool { return s.For > 0 }
+
+// Await is a condition on fresh readings that has to come true before an execution goes on.
+type Await struct {
+	When   string
+	Within time.Duration
+	Pos    document.Pos
 }
 
 // Verify is how the box proves that it happened.

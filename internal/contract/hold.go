@@ -32,12 +32,17 @@ func parseHold(a *Action, m *document.Map, ps *document.Problems) *Hold {
 	}
 	if len(h.Points) == 0 {
 		for _, s := range a.Execute {
-			h.Points = append(h.Points, s.Write)
+			if !s.Pulses() {
+				h.Points = append(h.Points, s.Write)
+			}
 		}
 	}
 	for _, alias := range h.Points {
 		if !slices.ContainsFunc(a.Execute, func(s Step) bool { return s.Write == alias }) {
 			e.Problem("points", "%q is not written by this action, so it cannot be held", alias)
+		}
+		if slices.ContainsFunc(a.Execute, func(s Step) bool { return s.Write == alias && s.Pulses() }) {
+			e.Problem("points", "%q is pulsed by this action, so it cannot be held as well", alias)
 		}
 	}
 	e.Done()

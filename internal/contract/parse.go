@@ -169,7 +169,7 @@ func checkMotion(a *Action, m *document.Map) {
 	if m.Has("returns") {
 		m.Problem("returns", "returns belongs to reads; an actuation answers with its evidence")
 	}
-	if a.OnFail == WithdrawFail && len(a.Withdraw) == 0 {
+	if undo := m.Node("withdraw"); a.OnFail == WithdrawFail && (undo == nil || undo.Kind() == document.List && len(undo.Items()) == 0) {
 		m.Problem("on_fail", "on_fail: withdraw needs withdraw: [steps]")
 	}
 	if len(a.Withdraw) > 0 && a.OnFail != WithdrawFail {

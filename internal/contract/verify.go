@@ -1,7 +1,6 @@
 package contract
 
 import (
-	"slices"
 	"strings"
 	"time"
 
@@ -9,24 +8,6 @@ import (
 	"capd/internal/outcome"
 	"capd/internal/physical"
 )
-
-// stepsNotBuilt are the step kinds of the format that this build refuses rather than ignores.
-var stepsNotBuilt = []string{"pulse", "call", "wait", "handshake"}
-
-func parseSteps(key string, m *document.Map, ps *document.Problems) []Step {
-	var steps []Step
-	for _, n := range m.List(key) {
-		e := document.NewMap(n, ps)
-		if i := slices.IndexFunc(stepsNotBuilt, e.Has); i >= 0 {
-			e.Problem(stepsNotBuilt[i], "the step %s is not supported by this version of capd; use write", stepsNotBuilt[i])
-		} else {
-			e.Required("write", "value")
-			steps = append(steps, Step{Write: e.String("write"), Value: operand(e, "value", ps), Pos: n.Pos()})
-			e.Done()
-		}
-	}
-	return steps
-}
 
 // operand reads a literal number or boolean, or a string as an expression.
 func operand(m *document.Map, key string, ps *document.Problems) Operand {

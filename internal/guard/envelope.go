@@ -16,12 +16,24 @@ func (f Fresh) envelope(w Write) *outcome.Refusal {
 	if w.Step.Point.Point.Envelope == nil {
 		return nil
 	}
+	if w.Step.Release {
+		return f.release(w)
+	}
 	if v, ok := w.Value.Number(); ok {
 		if r := f.span(w, v); r != nil {
 			return r
 		}
 	}
 	return f.timing(w)
+}
+
+// release holds the end of a pulse against the range and the lifetime of its point: a pause or a step is no reason to leave a pulse
+// standing.
+func (f Fresh) release(w Write) *outcome.Refusal {
+	if v, ok := w.Value.Number(); ok && !w.Step.Point.Point.Envelope.Contains(v) {
+		return f.outOfRange(w, v, nil)
+	}
+	return f.lifetime(w)
 }
 
 // after is the plant as the next write of the same action will find it: the point holds what was written just now.

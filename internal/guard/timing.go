@@ -30,8 +30,8 @@ func (f Fresh) rate(w Write, v physical.Decimal, bases []physical.Decimal) *outc
 func (f Fresh) timing(w Write) *outcome.Refusal {
 	point := w.Step.Point.Point
 	e, u := point.Envelope, f.Usage[point.Ref]
-	if e.LifetimeWrite > 0 && u.Writes >= e.LifetimeWrite {
-		return outcome.Refuse(outcome.WriteBudgetExhausted, fmt.Sprintf("%s has taken %d writes, and %d is its lifetime limit", point.Ref, u.Writes, e.LifetimeWrite))
+	if r := f.lifetime(w); r != nil {
+		return r
 	}
 	if e.MinInterval > 0 && !u.LastWrite.IsZero() && !f.Action.ToSafe {
 		if r := f.tooSoon(u.LastWrite.Add(e.MinInterval), fmt.Sprintf("%s may be written once in %s", point.Ref, e.MinInterval)); r != nil {
@@ -47,6 +47,16 @@ func (f Fresh) timing(w Write) *outcome.Refusal {
 		}
 	}
 	return f.startsPerHour(point.Ref, e.StartsPerHour, u.Starts)
+}
+
+// lifetime holds a write against the writes that its point takes in its life.
+func (f Fresh) lifetime(w Write) *outcome.Refusal {
+	point := w.Step.Point.Point
+	most, used := point.Envelope.LifetimeWrite, f.Usage[point.Ref].Writes
+	if most == 0 || used < most {
+		return nil
+	}
+	return outcome.Refuse(outcome.WriteBudgetExhausted, fmt.Sprintf("%s has taken %d writes, and %d is its lifetime limit", point.Ref, used, most))
 }
 
 // starts reports whether a write switches something on that is not surely on already.

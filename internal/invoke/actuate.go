@@ -288,12 +288,24 @@ func (c *Corridor) dryRun(ctx context.Context, r *run) Answer {
 		if err != nil {
 			return no(outcome.Refuse(outcome.OutOfRange, err.Error()))
 		}
-		show.Frames = append(show.Frames, frame)
+		show.Frames = append(show.Frames, frame+pulseText(w))
 	}
 	level := outcome.E0
 	answer := Answer{Verdict: outcome.NotExecuted, Level: &level, Invocation: r.id, Action: r.action.Name, Asset: r.action.Contract.Asset, DryRun: show}
 	answer.Summary = summarize(answer)
 	return answer
+}
+
+// pulseText says of a frame what part of a pulse it is.
+func pulseText(w plannedWrite) string {
+	switch {
+	case w.step.Dwell > 0:
+		return ", which stands for " + w.step.Dwell.String()
+	case w.step.Release:
+		return ", the release"
+	default:
+		return ""
+	}
 }
 
 // standsAlready reports whether every written point already reads the raw value asked for.

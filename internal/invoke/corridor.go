@@ -173,7 +173,17 @@ func (c *Corridor) Close(ctx context.Context) error {
 	case <-done:
 		return nil
 	case <-ctx.Done():
-		c.stop()
+	}
+	c.stop() // a pulse that still stands is released now
+	last := time.NewTimer(lastWords)
+	defer last.Stop()
+	select {
+	case <-done:
+		return nil
+	case <-last.C:
 		return fmt.Errorf("invoke: writes were still under way when the time to stop was over: %w", ctx.Err())
 	}
 }
+
+// lastWords is how long the releases of pulses may take after the time to stop is over.
+const lastWords = 2 * time.Second

@@ -47,6 +47,8 @@ type intendedWrite struct {
 	Point string         `json:"point"`
 	Value physical.Value `json:"value"`
 	Raw   string         `json:"raw"`
+	// Release marks the end of a pulse, which is owed from here on until a record says that it ended.
+	Release bool `json:"release,omitempty"`
 }
 
 // savedBaseline is a reading as an intent keeps it.
@@ -99,7 +101,7 @@ func (c *Corridor) intend(ctx context.Context, r *run, readings map[string]physi
 		Version: r.action.Contract.Version.String(), Asset: r.action.Contract.Asset, Args: r.args, Key: r.key, RequestID: r.requestID,
 		Baseline: baselineOf(readings), At: time.Now()}
 	for _, w := range r.writes {
-		i.Writes = append(i.Writes, intendedWrite{Point: w.ref, Value: w.value, Raw: hex.EncodeToString(w.raw)})
+		i.Writes = append(i.Writes, intendedWrite{Point: w.ref, Value: w.value, Raw: hex.EncodeToString(w.raw), Release: w.step.Release})
 	}
 	ctx = context.WithoutCancel(ctx)
 	if r.action.ToSafe { // the way to the safe side does not wait for a disk that hangs
@@ -126,6 +128,9 @@ func (c *Corridor) open(r *run, seq journal.Seq) {
 // needOldest tells the journal which intent is the oldest without an outcome; the caller holds the lock.
 func (c *Corridor) needOldest() {
 	oldest := c.abandoned
+	if owed := c.holds.oldestOwed(); owed > 0 && (oldest == 0 || owed < oldest) {
+		oldest = owed
+	}
 	for _, r := range c.running {
 		if r.intent > 0 && (oldest == 0 || r.intent < oldest) {
 			oldest = r.intent

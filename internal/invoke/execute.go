@@ -174,10 +174,11 @@ func (c *Corridor) verify(ctx context.Context, r *run, act verify.Act, result ac
 		plan = plan.Shortened() // the device itself refused: what it holds shows at once
 	}
 	d, trial := verify.Run(ctx, c.machine, plan, act)
+	d.Absent = d.Absent && !r.pulses() // what a pulse leaves behind does not say whether it came
 	if c.ctx.Err() != nil && d.Verdict != outcome.Confirmed {
 		return
 	}
-	d = refusedByDevice(explainLostReply(d, result), result.err)
+	d = explainUnfinished(refusedByDevice(explainLostReply(d, result), result.err), result.err)
 	switch {
 	case errors.Is(context.Cause(ctx), errSuperseded) && d.Verdict != outcome.Confirmed:
 		d = supersededDecision(d)
@@ -242,89 +243,6 @@ func (c *Corridor) fresh(r *run, readings map[string]physical.Reading, alive map
 		f.Usage[w.ref] = c.Standing.Usage(w.ref)
 	}
 	return f
-}
-
-// actResult is what the writes came to.
-type actResult struct {
-	end     time.Time
-	sent    int              // how many writes, from the first, may have left the box
-	err     error            // a write whose fate is unknown, or that did not follow the ones before it
-	refusal *outcome.Refusal // surely nothing was sent
-}
-
-// act sends the writes in order, each once. The first one that fails ends the act. A write under way is never cut: its own
-// deadline is the link's.
-func (c *Corridor) act(ctx context.Context, r *run) actResult {
-	for i, w := range r.writes {
-		if cause := context.Cause(ctx); cause != nil && i > 0 {
-			return actResult{end: time.Now(), sent: i, err: cause}
-		}
-		_, err := c.machine.Write(context.WithoutCancel(ctx), w.ref, w.value)
-		switch {
-		case err == nil:
-		case !surelyNotSent(err):
-			return actResult{end: time.Now(), sent: i + 1, err: err}
-		case i == 0:
-			return actResult{end: time.Now(), refusal: notSent(err)}
-		default:
-			return actResult{end: time.Now(), sent: i, err: err}
-		}
-	}
-	return actResult{end: time.Now(), sent: len(r.writes)}
-}
-
-func surelyNotSent(err error) bool {
-	e := hal.AsError(err)
-	return e == nil || !e.MaySent
-}
-
-// notSent explains a write that surely did not leave the box.
-func notSent(err error) *outcome.Refusal {
-	code := outcome.NotSent
-	if e := hal.AsError(err); e != nil {
-		switch e.Kind {
-		case hal.Unreachable:
-			code = outcome.NetworkUnreachable
-		case hal.Closed, hal.Timeout:
-			code = outcome.DeviceOffline
-		case hal.QueueFull:
-			code = outcome.Busy
-		}
-	}
-	r := outcome.Refuse(code, "the command was surely not sent: "+err.Error())
-	r.Layer, r.RetrySafe = outcome.LayerExecution, true
-	return r
-}
-
-// used notes writes for budgets, starts and minimum times. A start is a change from off to on, a stop one to off.
-func (c *Corridor) used(writes []plannedWrite, baseline map[string]physical.Reading) {
-	before := map[string]physical.Value{}
-	for _, w := range writes {
-		if _, written := before[w.ref]; !written {
-			before[w.ref] = baseline[w.ref].Value
-		}
-		kind := standing.Write
-		if on, isSwitch := switched(w.value); isSwitch {
-			was, known := switched(before[w.ref])
-			switch {
-			case !on:
-				kind = standing.Stop
-			case !known || !was:
-				kind = standing.Start
-			}
-		}
-		before[w.ref] = w.value
-		c.keep(c.Standing.Record(w.ref, standing.UsageEvent{Kind: kind}))
-	}
-}
-
-// switched reads a value as off or on: a boolean, or a number that is 0 or not.
-func switched(v physical.Value) (on, ok bool) {
-	if on, ok := v.Bool(); ok {
-		return on, true
-	}
-	n, ok := v.Number()
-	return ok && !n.IsZero(), ok
 }
 
 // lockouts are those on the action's asset and on every asset that it writes.

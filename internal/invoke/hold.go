@@ -27,6 +27,7 @@ type hold struct {
 	busy   chan struct{}  // guarded by holds.mu; closed when the assertion under way is over, nil without one
 	until  time.Time
 	cancel context.CancelFunc
+	owed   bool // the release of a pulse: it ends when it stands, not with its run
 }
 
 func newHolds() *holds { return &holds{byPoint: map[string]*hold{}} }
@@ -61,7 +62,7 @@ func (h *holds) end(r *run) {
 	h.mu.Lock()
 	var over chan struct{}
 	for _, held := range h.byPoint {
-		if held.run == r {
+		if held.run == r && !held.owed {
 			over = held.busy
 			h.forget(held)
 		}
@@ -193,9 +194,41 @@ func (c *Corridor) assertOne(ctx context.Context, held *hold, w plannedWrite) er
 	return err
 }
 
+// endOwed lets go of a release that stands.
+func (h *holds) endOwed(held *hold) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.forget(held)
+}
+
+// oldestOwed is the oldest intent whose pulse is not surely released, 0 for none.
+func (h *holds) oldestOwed() journal.Seq {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var oldest journal.Seq
+	for _, held := range h.byPoint {
+		if seq := held.run.intent; held.owed && seq > 0 && (oldest == 0 || seq < oldest) {
+			oldest = seq
+		}
+	}
+	return oldest
+}
+
+// owing is the record of an obligation.
+type owing struct {
+	Invocation string `json:"invocation"`
+	Action     string `json:"action"`
+	Asset      string `json:"asset"`
+	What       string `json:"what"`
+	Point      string `json:"point,omitempty"`
+	Text       string `json:"text"`
+}
+
 // obligation journals what capd owes, and that it owes it no more.
-func (c *Corridor) obligation(r *run, what, text string) {
-	record := map[string]any{"invocation": r.id, "action": r.action.Name, "asset": r.action.Contract.Asset, "what": what, "text": text}
+func (c *Corridor) obligation(r *run, what, text string) { c.obligationOn(r, what, "", text) }
+
+func (c *Corridor) obligationOn(r *run, what, point, text string) {
+	record := owing{r.id, r.action.Name, r.action.Contract.Asset, what, point, text}
 	if _, err := c.Journal.Append(context.WithoutCancel(c.ctx), journal.Obligation, record); err != nil {
 		c.Log.Error("obligation not on disk", "invocation", r.id, "error", err)
 	}
@@ -207,7 +240,7 @@ func (c *Corridor) trueUntil(r *run) *time.Time {
 	c.holds.mu.Lock()
 	defer c.holds.mu.Unlock()
 	for _, held := range c.holds.byPoint {
-		if held.run == r {
+		if held.run == r && !held.owed {
 			until := held.until
 			return &until
 		}

@@ -65,6 +65,31 @@ assets:
       speed: {at: {n: 30}, unit: Hz, role: setpoint, access: read_write, envelope: {min: 0, max: 50}}
       run: {at: {n: 40, kind: bool}, role: setpoint, access: read_write, envelope: {min_interval: 100ms, starts_per_hour: 6}}
       runs: {at: {n: 50, kind: bool}, role: feedback, update: 250ms, witness_for: {VALVE: feedback}}
+  LATCH:
+    device: PLC
+    location: plant/x/latch
+    points:
+      press: {at: {n: 60, kind: bool}, role: setpoint, access: read_write, envelope: {min_interval: 1s}}
+      closed: {at: {n: 70, kind: bool}, role: feedback, update: 250ms}
+      held: {at: {n: 90, kind: bool}, role: feedback, update: 250ms}
+      lamp: {at: {n: 80, kind: bool}, role: setpoint, access: read_write}
+`
+
+// paperLatch is a latch that closes when it was pressed for long enough.
+const paperLatch = `contract: capd/v1
+tool: l
+version: 1.0.0
+title: L
+asset: LATCH
+points: {press: LATCH.press, closed: LATCH.closed, held: LATCH.held, lamp: LATCH.lamp}
+actions:
+  latch: {name: close_latch, effect: actuate, description: Presses., security: {permissions: [latch:write]}, execute: [{pulse: {point: press, value: true, for: 2s, release: false}}],
+    verify: {min_level: E4, within: 5s, poll: 250ms, settle: 1s, expect: [{point: closed, is: true}]}}
+  signal: {name: signal_latch, effect: actuate, description: Presses and lights the lamp., security: {permissions: [latch:write]},
+    execute: [{pulse: {point: press, value: true, for: 2s, release: false}}, {wait: {when: closed, within: 3s}}, {write: lamp, value: true}],
+    verify: {min_level: E4, within: 5s, poll: 250ms, settle: 1s, expect: [{point: closed, is: true}]}}
+  free: {name: free_latch, effect: actuate, to_safe: true, description: Lets go., security: {permissions: [latch:write]}, execute: [{write: press, value: false}],
+    verify: {min_level: E4, within: 5s, poll: 250ms, expect: [{point: held, is: false}]}}
 `
 
 const paperTools = `contract: capd/v1
@@ -107,7 +132,7 @@ actions:
 
 func writePaper(t testing.TB, dir string) {
 	t.Helper()
-	for name, text := range map[string]string{"assets.d/plant.yaml": paperPlant, "contracts.d/t.yaml": paperTools, "contracts.d/p.yaml": paperPump, "profiles.d/none.txt": ""} {
+	for name, text := range map[string]string{"assets.d/plant.yaml": paperPlant, "contracts.d/t.yaml": paperTools, "contracts.d/p.yaml": paperPump, "contracts.d/l.yaml": paperLatch, "profiles.d/none.txt": ""} {
 		path := filepath.Join(dir, name)
 		must(t, os.MkdirAll(filepath.Dir(path), 0o755))
 		must(t, os.WriteFile(path, []byte(text), 0o600))
@@ -123,7 +148,8 @@ type machine struct {
 	since    time.Time
 	stuck    bool
 	speed    float64                   // of the valve, in % per second
-	broken   bool                      // the pump does not run, whatever it is told
+	broken   bool                      // the pump does not run, and the latch does not close, whatever they are told
+	pressed  time.Time                 // since when the latch is pressed; zero while it is not
 	refuses  bool                      // no value is taken
 	frozen   time.Time                 // when the PLC stopped; zero while it runs
 	bad      map[string]physical.Cause // points that give nothing
@@ -137,7 +163,8 @@ type machine struct {
 
 func newMachine() *machine {
 	return &machine{born: time.Now(), since: time.Now(), from: 45, speed: 5, bad: map[string]physical.Cause{}, readFor: 5 * time.Millisecond, writeFor: 5 * time.Millisecond,
-		values: map[string]physical.Value{"VALVE.setpoint": physical.IntOf(45), "PUMP.speed": physical.IntOf(0), "PUMP.run": physical.FlagOf(false), "PLC.remote": physical.FlagOf(true)}}
+		values: map[string]physical.Value{"VALVE.setpoint": physical.IntOf(45), "PUMP.speed": physical.IntOf(0), "PUMP.run": physical.FlagOf(false), "PLC.remote": physical.FlagOf(true),
+			"LATCH.press": physical.FlagOf(false), "LATCH.closed": physical.FlagOf(false), "LATCH.lamp": physical.FlagOf(false)}}
 }
 
 func (m *machine) position(now time.Time) float64 {
@@ -161,6 +188,8 @@ func (m *machine) value(ref string, now time.Time) physical.Value {
 	case "PUMP.runs":
 		on, _ := m.values["PUMP.run"].Bool()
 		return physical.FlagOf(on && !m.broken)
+	case "LATCH.held":
+		return m.values["LATCH.press"]
 	default:
 		return m.values[ref]
 	}
@@ -224,8 +253,25 @@ func (m *machine) Write(ctx context.Context, ref string, v physical.Value) (hal.
 	if ref == "VALVE.setpoint" {
 		m.from, m.since = m.position(now), now
 	}
+	if ref == "LATCH.press" {
+		m.press(v, now)
+	}
 	m.values[ref] = v
 	return hal.Ack{At: now}, err
+}
+
+// press closes the latch when it was pressed for its time.
+func (m *machine) press(v physical.Value, now time.Time) {
+	const needed = 1900 * time.Millisecond
+	switch on, _ := v.Bool(); {
+	case on && m.pressed.IsZero():
+		m.pressed = now
+	case !on:
+		if !m.pressed.IsZero() && now.Sub(m.pressed) >= needed && !m.broken {
+			m.values["LATCH.closed"] = physical.FlagOf(true)
+		}
+		m.pressed = time.Time{}
+	}
 }
 
 func (m *machine) Encode(_ string, v physical.Value) ([]byte, error) { return []byte(v.String()), nil }

@@ -22,14 +22,15 @@ import (
 type replay struct {
 	open  map[string]intent
 	seqs  map[string]journal.Seq
-	order []string // of the intents, as they were written
+	order []string               // of the intents, as they were written
+	owed  map[string]owedRelease // by point
 }
 
 // Recover reads the journal and takes up every intent without an outcome: it may have been sent, so nothing of it is sent again
 // and its verification runs with a fresh window. Call it once, before the doors open. A record that this capd cannot read never
 // keeps it from starting: an outcome is then decided again, and of an intent an alarm tells.
 func (c *Corridor) Recover(ctx context.Context) error {
-	found := replay{open: map[string]intent{}, seqs: map[string]journal.Seq{}}
+	found := replay{open: map[string]intent{}, seqs: map[string]journal.Seq{}, owed: map[string]owedRelease{}}
 	err := c.Journal.Replay(ctx, func(rec journal.Record) error {
 		if err := c.relive(&found, rec); err != nil {
 			c.unreadable(rec, err)
@@ -43,6 +44,9 @@ func (c *Corridor) Recover(ctx context.Context) error {
 		if i, unfinished := found.open[id]; unfinished {
 			c.resume(i, found.seqs[id])
 		}
+	}
+	for _, o := range found.owed {
+		c.takeUpRelease(o)
 	}
 	return nil
 }
@@ -58,15 +62,27 @@ func (c *Corridor) relive(found *replay, rec journal.Record) error {
 		found.open[i.Invocation], found.seqs[i.Invocation] = i, rec.Seq
 		found.order = append(found.order, i.Invocation)
 		c.records.claim(i.Subject, i.RequestID, i.Invocation, i.Key, i.At)
+		found.noteOwed(i, rec.Seq)
 	case journal.Outcome, journal.Event:
 		e, isEnd, err := decodeEnd(rec)
 		if err != nil || !isEnd {
 			return err
 		}
 		delete(found.open, e.Answer.Invocation)
+		if e.Answer.Verdict == outcome.NotExecuted {
+			found.endOwed(e.Answer.Invocation, "")
+		}
 		c.records.put(e.record())
 		if rec.Kind == journal.Outcome {
 			c.records.claim(e.Subject, e.RequestID, e.Answer.Invocation, e.Key, rec.Time)
+		}
+	case journal.Obligation:
+		o, err := decode[owing](rec)
+		if err != nil {
+			return err
+		}
+		if o.What == releaseEnded {
+			found.endOwed(o.Invocation, o.Point)
 		}
 	case journal.Amendment:
 		a, err := decode[amended](rec)
@@ -177,9 +193,7 @@ func (c *Corridor) giveUp(i intent, why error) {
 		Reason: reasonOf(refusal), AfterRestart: true}
 	a.Reason.RetrySafe = false
 	a.Summary = summarize(a)
-	r := &run{id: i.Invocation, subject: access.Subject{ID: i.Subject, Name: i.SubjectName}, args: i.Args, key: i.Key, requestID: i.RequestID,
-		started: i.At, restored: true, sent: true, done: make(chan struct{}), action: lostAction(i)}
-	c.conclude(r, a, nil, concluded{intended: true})
+	c.conclude(c.lostRun(i), a, nil, concluded{intended: true})
 }
 
 // lostAction stands for an action that is no longer in force, so that its outcome can still be recorded under its name.

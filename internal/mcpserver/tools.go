@@ -142,5 +142,6 @@ func actuationAnswerSchema() object {
 		"dry_run":       schemaOf(nil, object{"gates": object{"type": "array", "items": typed("string")}, "frames": object{"type": "array", "items": typed("string")}}),
 		"amendments":    object{"type": "array", "items": typed("object")},
 		"already_there": typed("boolean"),
+		"armed_by":      told("string", "the technician whose consent was used up"),
 	})
 }

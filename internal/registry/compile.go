@@ -125,7 +125,9 @@ func (k *compiler) motion(x *Action) {
 	x.Undo = k.steps(a.Withdraw, x, "withdraw")
 	var written []string
 	for _, s := range x.Steps {
-		written = append(written, s.Alias)
+		if x.Absolute = x.Absolute && !s.Release; !slices.Contains(written, s.Alias) {
+			written = append(written, s.Alias)
+		}
 	}
 	for _, s := range slices.Concat(x.Steps, x.Undo) { // what withdraw may write is leased and looked at for lockouts as well
 		if asset := s.Point.Point.Asset; !slices.Contains(x.Writes, asset) {
@@ -180,35 +182,59 @@ func (k *compiler) steps(steps []contract.Step, x *Action, where string) []Step 
 		if b.Point.Role != physical.Setpoint {
 			k.add(s.Pos, path, "role", fmt.Sprintf("%s has role %s", b.Point.Ref, b.Point.Role), "only points with role setpoint are written")
 		}
-		target, err := verify.CompileTarget(s.Value, x.Scope, verify.TypeOf(b.ValueKind))
-		if err != nil {
-			k.add(s.Pos, path, "value", err.Error(), x.Params.untyped())
-			continue
+		step := Step{Point: b, Alias: s.Write, Dwell: s.For, Value: k.target(x, s, s.Value, b, path)}
+		for _, w := range s.Await {
+			program, aliases := k.condition(x, w.When, w.Pos, "actions."+x.ID+"."+where, "wait")
+			step.Await = append(step.Await, Await{When: program, Aliases: aliases, Within: w.Within})
 		}
-		if name := target.NeedsPoint(x.Scope); name != "" {
-			k.add(s.Pos, path, "value", fmt.Sprintf("the value depends on the point %q", name), "a written value may depend on parameters alone")
+		out = append(out, step)
+		if s.Pulses() {
+			out = append(out, Step{Point: b, Alias: s.Write, Release: true, Value: k.target(x, s, s.Release, b, path)})
 		}
-		out = append(out, Step{Point: b, Alias: s.Write, Value: target})
 	}
 	return out
 }
 
-func (k *compiler) permit(x *Action, p contract.Permit) {
-	program, err := expression.Compile(p.When, x.Scope.Env(), expression.Bool)
+// target compiles a value that is written.
+func (k *compiler) target(x *Action, s contract.Step, value contract.Operand, b *field.Bound, path string) verify.Target {
+	target, err := verify.CompileTarget(value, x.Scope, verify.TypeOf(b.ValueKind))
 	if err != nil {
-		k.add(p.Pos, "actions."+x.ID+".permits."+p.ID, "permit", err.Error(), "")
-		return
+		k.add(s.Pos, path, "value", err.Error(), x.Params.untyped())
+		return target
 	}
-	c := Permit{ID: p.ID, When: program, MaxAge: p.MaxAge, Rule: p}
+	if name := target.NeedsPoint(x.Scope); name != "" {
+		k.add(s.Pos, path, "value", fmt.Sprintf("the value depends on the point %q", name), "a written value may depend on parameters alone")
+	}
+	return target
+}
+
+func (k *compiler) permit(x *Action, p contract.Permit) {
+	program, aliases := k.condition(x, p.When, p.Pos, "actions."+x.ID+".permits."+p.ID, "permit")
+	x.Permits = append(x.Permits, Permit{ID: p.ID, When: program, Aliases: aliases, MaxAge: p.MaxAge, Rule: p})
+}
+
+// condition compiles a condition on readings, and gives the points that it needs.
+func (k *compiler) condition(x *Action, when string, pos document.Pos, path, what string) (*expression.Program, []string) {
+	program, err := expression.Compile(when, x.Scope.Env(), expression.Bool)
+	if err != nil {
+		k.add(pos, path, what, err.Error(), "")
+		return nil, nil
+	}
+	var aliases []string
 	for _, name := range program.Names() {
-		if _, ok := k.points[name]; ok {
-			c.Aliases = append(c.Aliases, name)
+		p, ok := k.points[name]
+		if !ok {
+			continue
 		}
+		if !p.Readable {
+			k.add(pos, path, what, p.Ref+" cannot be read", "leave it out")
+		}
+		aliases = append(aliases, name)
 	}
-	if len(c.Aliases) == 0 {
-		k.add(p.Pos, "actions."+x.ID+".permits."+p.ID, "permit", "the permit looks at no point", "name at least one point in when")
+	if len(aliases) == 0 {
+		k.add(pos, path, what, "the "+what+" looks at no point", "name at least one point in when")
 	}
-	x.Permits = append(x.Permits, c)
+	return program, aliases
 }
 
 // Level is the highest evidence level that the action's witnesses can show; E0 for a read.

@@ -58,11 +58,21 @@ type Action struct {
 	Absolute bool           // repeating it asks for the same state again
 }
 
-// Step is one compiled write.
+// Step is one compiled write. A pulse is two: the second is its release.
 type Step struct {
-	Point *field.Bound
-	Alias string
-	Value verify.Target
+	Await   []Await // what is waited for before it
+	Point   *field.Bound
+	Alias   string
+	Value   verify.Target
+	Dwell   time.Duration // how long it stands before the release that follows; 0 for a write
+	Release bool          // owed to the machine once the write before it may have been sent
+}
+
+// Await is one compiled condition that has to come true before an execution goes on.
+type Await struct {
+	When    *expression.Program
+	Aliases []string // the points it needs
+	Within  time.Duration
 }
 
 // Permit is one compiled permit.

@@ -59,7 +59,14 @@ func writtenRefs(c *contract.Contract, a *contract.Action) []string {
 func stepsText(a *contract.Action) string {
 	var b strings.Builder
 	for _, s := range slices.Concat(a.Execute, a.Withdraw) {
-		fmt.Fprintf(&b, "%s %s;", s.Write, operandText(s.Value))
+		for _, w := range s.Await {
+			fmt.Fprintf(&b, "wait %s %s;", w.When, w.Within)
+		}
+		fmt.Fprintf(&b, "%s %s", s.Write, operandText(s.Value))
+		if s.Pulses() {
+			fmt.Fprintf(&b, " for %s then %s", s.For, operandText(s.Release))
+		}
+		b.WriteByte(';')
 	}
 	return b.String()
 }

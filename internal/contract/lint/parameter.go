@@ -86,7 +86,11 @@ func (p *Pass) writes(a *contract.Action) []use {
 	add := func(steps []contract.Step, key string) {
 		for _, s := range steps {
 			if pt := p.point(s.Write); pt != nil {
-				all = append(all, use{pt, s.Value, s.Pos, "actions." + a.ID + "." + key + "." + s.Write})
+				path := "actions." + a.ID + "." + key + "." + s.Write
+				all = append(all, use{pt, s.Value, s.Pos, path})
+				if s.Pulses() {
+					all = append(all, use{pt, s.Release, s.Pos, path})
+				}
 			}
 		}
 	}

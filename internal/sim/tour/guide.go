@@ -20,6 +20,8 @@ type Box interface {
 	// Lock and Unlock act as a technician at the box.
 	Lock(ctx context.Context, asset, reason string) error
 	Unlock(ctx context.Context, asset string) error
+	// Arm consents, as a technician, to one call of a critical tool.
+	Arm(ctx context.Context, tool, reason string) error
 	// Restore takes every tool back into service, settles every asset and clears every alarm.
 	Restore(ctx context.Context) error
 	// Kill ends the daemon at once, as a power failure would; Restart starts it again and returns when it is ready.

@@ -34,6 +34,9 @@ func (g *Guide) Script(ctx context.Context, tell func(Step) error) (Report, erro
 		{"stuck", "The valve sticks on its way. The PLC acknowledged the write; the machine did not obey.", stuckValve},
 		{"local_mode", "Somebody at the station turns the selector to local.", localMode},
 		{"locked_out", "A technician locks the valve for work on it.", lockedOut},
+		{"not_armed", "The drive of pump 1 has tripped. Resetting it is critical: an agent alone may not.", notArmed},
+		{"armed", "A technician looks at the pump and arms one reset. Now it runs, and is proved.", armedReset},
+		{"armed_once", "The consent was for one call.", armedOnce},
 		{"reply_lost", "The PLC takes the write, but its reply is lost. Nothing is sent twice; the feedback decides.", replyLost},
 		{"plc_stopped_before", "The PLC stands in STOP: reads go on, but they are old news.", plcStoppedBefore},
 		{"plc_stopped_after", "The PLC goes to STOP right after the write: nobody can know, and capd says so.", plcStoppedAfter},
@@ -161,6 +164,32 @@ func lockedOut(ctx context.Context, g *Guide, s Step) (Step, error) {
 		err = unlock
 	}
 	return s, err
+}
+
+// reset is the critical tool of the demo.
+const reset = "reset_vfd_fault"
+
+// tripped is the plant's fault of a drive that has tripped.
+const tripped = "X4"
+
+func notArmed(ctx context.Context, g *Guide, s Step) (Step, error) {
+	return g.fault(ctx, s, tripped, reset, map[string]any{}, want{verdict: "not_executed", level: "E0", code: "NOT_ARMED", layer: "policy", says: []string{"technician"}})
+}
+
+func armedReset(ctx context.Context, g *Guide, s Step) (Step, error) {
+	if err := g.box.Arm(ctx, reset, "the pump was looked at, its coupling turns freely"); err != nil {
+		return s, err
+	}
+	return g.call(ctx, s, reset, map[string]any{}, want{verdict: "confirmed", level: "E3", writes: 2, more: func(a answer) string {
+		if a.ArmedBy == "" {
+			return "armed_by is not said"
+		}
+		return ""
+	}})
+}
+
+func armedOnce(ctx context.Context, g *Guide, s Step) (Step, error) {
+	return g.call(ctx, s, reset, map[string]any{}, want{verdict: "not_executed", level: "E0", code: "NOT_ARMED", layer: "policy"})
 }
 
 func replyLost(ctx context.Context, g *Guide, s Step) (Step, error) {

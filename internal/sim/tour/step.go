@@ -44,6 +44,7 @@ type answer struct {
 	Already    bool   `json:"already_there"`
 	Standing   bool   `json:"command_standing"`
 	Restarted  bool   `json:"decided_after_restart"`
+	ArmedBy    string `json:"armed_by"`
 	Invocation string `json:"invocation"`
 	Values     map[string]struct {
 		Value   any    `json:"value"`
