@@ -78,6 +78,7 @@ type ended struct {
 	Event     string             `json:"event,omitempty"`
 	Answer    Answer             `json:"answer"`
 	Subject   string             `json:"subject"`
+	Name      string             `json:"subject_name,omitempty"`
 	Tool      string             `json:"tool"`
 	Version   string             `json:"version"`
 	Args      map[string]any     `json:"args,omitempty"`
@@ -141,7 +142,7 @@ func (c *Corridor) needOldest() {
 
 // record writes the outcome: durably after an intent or a proof that nothing was needed, as a note after a refusal.
 func (c *Corridor) record(r *run, a Answer, samples []outcome.Evidence, intended bool) error {
-	e := ended{Answer: a, Subject: r.subject.ID, Tool: r.action.Contract.Tool, Version: r.action.Contract.Version.String(), Args: r.args, Key: r.key,
+	e := ended{Answer: a, Subject: r.subject.ID, Name: r.subject.Name, Tool: r.action.Contract.Tool, Version: r.action.Contract.Version.String(), Args: r.args, Key: r.key,
 		RequestID: r.requestID, Samples: samples}
 	c.records.put(e.record())
 	ctx := context.WithoutCancel(c.ctx)
@@ -154,12 +155,12 @@ func (c *Corridor) record(r *run, a Answer, samples []outcome.Evidence, intended
 }
 
 func (e ended) record() Record {
-	return Record{Answer: e.Answer, Subject: e.Subject, Tool: e.Tool, Version: e.Version, Args: e.Args, Samples: e.Samples}
+	return Record{Answer: e.Answer, Subject: e.Subject, Name: e.Name, Tool: e.Tool, Version: e.Version, Args: e.Args, Samples: e.Samples}
 }
 
 // note keeps a refusal that never became a run.
 func (c *Corridor) note(req Request, a Answer) {
-	e := ended{Answer: a, Subject: req.Subject.ID, Args: shortArgs(req.Args)}
+	e := ended{Answer: a, Subject: req.Subject.ID, Name: req.Subject.Name, Args: shortArgs(req.Args)}
 	c.records.put(e.record())
 	c.log(req.Subject.ID, a)
 	if err := c.noteEnd(e); err != nil {

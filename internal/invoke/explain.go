@@ -20,7 +20,7 @@ func (c *Corridor) Explain(ctx context.Context, s access.Subject, id string, wai
 			return Record{}, false
 		}
 		if !waitFor(ctx, r.done, wait) {
-			return Record{Answer: c.pending(r), Subject: r.subject.ID, Tool: r.action.Contract.Tool, Version: r.action.Contract.Version.String(), Args: r.args}, true
+			return Record{Answer: c.pending(r), Subject: r.subject.ID, Name: r.subject.Name, Tool: r.action.Contract.Tool, Version: r.action.Contract.Version.String(), Args: r.args}, true
 		}
 	}
 	record, whole, ok := c.records.get(id)

@@ -22,11 +22,15 @@ const (
 type Record struct {
 	Answer  Answer             `json:"answer"`
 	Subject string             `json:"subject"`
+	Name    string             `json:"subject_name,omitempty"` // of the subject, when it called
 	Tool    string             `json:"tool,omitempty"`
 	Version string             `json:"version,omitempty"`
 	Args    map[string]any     `json:"args,omitempty"`
 	Samples []outcome.Evidence `json:"samples,omitempty"`
 }
+
+// By is who called, for people.
+func (r Record) By() string { return cmp.Or(r.Name, r.Subject) }
 
 type requestEntry struct {
 	id, key string

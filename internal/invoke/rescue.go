@@ -22,7 +22,7 @@ func (c *Corridor) rescue(r *run) {
 		a.Summary = summarize(a)
 	}
 	c.holds.end(r)
-	c.records.put(Record{Answer: a, Subject: r.subject.ID, Tool: r.action.Contract.Tool, Version: r.action.Contract.Version.String(), Args: r.args})
+	c.records.put(Record{Answer: a, Subject: r.subject.ID, Name: r.subject.Name, Tool: r.action.Contract.Tool, Version: r.action.Contract.Version.String(), Args: r.args})
 	if sent {
 		c.unsettle(r, "a defect of capd")
 		c.raise(r, outcome.Internal, "standing", a.Summary)

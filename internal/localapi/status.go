@@ -121,7 +121,7 @@ func outcomesOf(records []invoke.Record) []Outcome {
 	out := make([]Outcome, len(records))
 	for i, r := range records {
 		a := r.Answer
-		o := Outcome{Invocation: a.Invocation, At: askedAt(a), Action: a.Action, Asset: a.Asset, Subject: r.Subject, Verdict: a.Verdict, Level: a.Level, Sent: a.Sent}
+		o := Outcome{Invocation: a.Invocation, At: askedAt(a), Action: a.Action, Asset: a.Asset, Subject: r.Subject, SubjectName: r.Name, Verdict: a.Verdict, Level: a.Level, Sent: a.Sent}
 		if a.Reason != nil {
 			o.Code, o.Message = a.Reason.Code, a.Reason.Message
 		}

@@ -139,17 +139,19 @@ type AlarmCount struct {
 
 // Outcome is one ended call in short.
 type Outcome struct {
-	Invocation string          `json:"invocation"`
-	At         time.Time       `json:"at,omitzero"` // when it was asked
-	Action     string          `json:"action"`
-	Asset      string          `json:"asset,omitempty"`
-	Subject    string          `json:"subject"`
-	Verdict    outcome.Verdict `json:"verdict"`
-	Level      *outcome.Level  `json:"level,omitempty"`
-	Sent       bool            `json:"sent"`
-	Code       outcome.Code    `json:"code,omitempty"`
-	Message    string          `json:"message,omitempty"`
-	Amended    string          `json:"amended,omitempty"` // the latest thing learned after the answer
+	Invocation string    `json:"invocation"`
+	At         time.Time `json:"at,omitzero"` // when it was asked
+	Action     string    `json:"action"`
+	Asset      string    `json:"asset,omitempty"`
+	Subject    string    `json:"subject"`
+	// SubjectName is what people call the subject.
+	SubjectName string          `json:"subject_name,omitempty"`
+	Verdict     outcome.Verdict `json:"verdict"`
+	Level       *outcome.Level  `json:"level,omitempty"`
+	Sent        bool            `json:"sent"`
+	Code        outcome.Code    `json:"code,omitempty"`
+	Message     string          `json:"message,omitempty"`
+	Amended     string          `json:"amended,omitempty"` // the latest thing learned after the answer
 }
 
 // JournalState is how the record of what was done is.

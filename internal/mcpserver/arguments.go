@@ -41,7 +41,9 @@ func exactNumbers(name string, v any) (any, *outcome.Refusal) {
 	case json.Number:
 		d, err := physical.ParseDecimal(x.String())
 		if err != nil {
-			return nil, outcome.Refuse(outcome.InvalidParameter, fmt.Sprintf("argument %q: %v", name, err))
+			refusal := outcome.Refuse(outcome.OutOfRange, fmt.Sprintf("argument %q = %s is larger or finer than what can be computed exactly", name, clip(x.String())))
+			refusal.Next = "give a number of the size and fineness that the machine works with"
+			return nil, refusal
 		}
 		return json.Number(d.String()), nil
 	case map[string]any:
@@ -170,7 +172,7 @@ func (a *arguments) done() *outcome.Refusal {
 		}
 		text := fmt.Sprintf("unknown argument %q", clip(name))
 		if near := document.Suggest(name, a.asked); near != "" {
-			text += fmt.Sprintf("; did you mean %q?", near)
+			text += fmt.Sprintf("; did you mean %q", near)
 		} else {
 			text += "; this tool takes " + strings.Join(a.asked, ", ")
 		}

@@ -17,7 +17,7 @@ import (
 
 // callNamed carries out a call of an action by its own name.
 func (s *Server) callNamed(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	args, refusal := decodeArguments(r.Params.RawArguments)
+	args, refusal := decodeArguments(sentArguments(ctx, r.Params.RawArguments))
 	if refusal != nil {
 		return refused(r.Params.Name, refusal)
 	}
@@ -85,8 +85,12 @@ const maxRequestID = 128
 
 func (c *caller) unknownTool(name string) *outcome.Refusal {
 	text := fmt.Sprintf("there is no tool %q", clip(name))
-	if near := c.view.suggestTool(name); near != "" {
-		text += fmt.Sprintf("; did you mean %q?", near)
+	switch near := c.view.suggestTool(name); near {
+	case "":
+	case name:
+		return misdirected(name+" is a tool of capd itself", "call it by its own name")
+	default:
+		text += fmt.Sprintf("; did you mean %q", near)
 	}
 	r := outcome.Refuse(outcome.InvalidParameter, text)
 	r.Next = "search with find_tools"

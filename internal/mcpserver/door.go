@@ -8,6 +8,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -125,6 +126,10 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request, c *caller) {
 		return
 	}
 	m, f := parseMessage(r.Header, body)
+	var huge []span
+	if f == nil {
+		huge, f = strictly(body)
+	}
 	if f == nil {
 		f = s.check(r, c, m)
 	}
@@ -138,6 +143,7 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request, c *caller) {
 		w.WriteHeader(http.StatusAccepted)
 		return
 	}
+	r, body = readable(r, body, huge)
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	r.ContentLength = int64(len(body))
 	switch mcp.MCPMethod(m.method) {
@@ -182,6 +188,11 @@ func (s *Server) tooLarge() *failure {
 
 // check looks at what mcp-go would answer without the next step, or not look at: the session's owner, and the tool's name.
 func (s *Server) check(r *http.Request, c *caller, m message) *failure {
+	if !m.modern {
+		if f := checkRevision(r.Header.Get(mcp.HeaderProtocolVersion)); f != nil {
+			return f
+		}
+	}
 	if !m.modern && m.method != string(mcp.MethodInitialize) {
 		if f := s.checkSession(r, c); f != nil {
 			return f
@@ -191,6 +202,15 @@ func (s *Server) check(r *http.Request, c *caller, m message) *failure {
 		return c.checkTool(m)
 	}
 	return nil
+}
+
+// checkRevision refuses a header with a revision that nobody has published.
+func checkRevision(revision string) *failure {
+	if revision == "" || slices.Contains(mcp.ValidProtocolVersions, revision) {
+		return nil
+	}
+	return badMessage(codeInvalidRequest, "revision", fmt.Sprintf("the Mcp-Protocol-Version %q is not known", clip(revision)),
+		"send one of "+strings.Join(mcp.ValidProtocolVersions, ", "))
 }
 
 func (s *Server) checkSession(r *http.Request, c *caller) *failure {

@@ -45,7 +45,7 @@ func foundSchema() object {
 
 // find searches the permitted tools.
 func (s *Server) find(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	c, args := callerOf(ctx), newArguments(r.Params.RawArguments)
+	c, args := callerOf(ctx), newArguments(sentArguments(ctx, r.Params.RawArguments))
 	query := args.needText("query", longestSearch, "say what you want to do")
 	top := args.integer("top_k", 1, mostFound, defaultFound)
 	effect := args.choice("effect", "read", "actuate", "configure")
@@ -82,13 +82,24 @@ func foundText(f foundTools) string {
 			fmt.Fprintf(&b, "and %d more\n", len(f.Tools)-i)
 			break
 		}
-		fmt.Fprintf(&b, "%s %s: %s\n", t.Name, signature(t.InputSchema), t.Description)
+		b.WriteString(oneOfList(fmt.Sprintf("%s %s: %s", t.Name, signature(t.InputSchema), t.Description)) + "\n")
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// longestText is where the text of a list ends, in bytes.
-const longestText = 1800
+// The text of a list ends after longestText bytes and one of its entries has at most longestEntry, so that all of it stays below 2 kB.
+const (
+	longestText  = 1300
+	longestEntry = 700
+)
+
+// oneOfList is an entry of a list as its text shows it.
+func oneOfList(text string) string {
+	if len(text) > longestEntry {
+		return strings.ToValidUTF8(text[:longestEntry-3], "") + "..."
+	}
+	return text
+}
 
 // signature is the arguments of a tool in short, such as {opening: number, speed?: number}.
 func signature(raw json.RawMessage) string {
@@ -115,7 +126,7 @@ func signature(raw json.RawMessage) string {
 
 // callRead calls a tool that only reads.
 func (s *Server) callRead(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	args := newArguments(r.Params.RawArguments)
+	args := newArguments(sentArguments(ctx, r.Params.RawArguments))
 	name, inner := args.needText("name", longestName, "name a tool of find_tools"), args.object("arguments")
 	if refusal := args.done(); refusal != nil {
 		return refused(toolCallRead, refusal)
@@ -129,7 +140,7 @@ func (s *Server) callRead(ctx context.Context, r mcp.CallToolRequest) (*mcp.Call
 
 // callAction calls a tool that acts, unless it is critical.
 func (s *Server) callAction(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	args := newArguments(r.Params.RawArguments)
+	args := newArguments(sentArguments(ctx, r.Params.RawArguments))
 	name, inner := args.needText("name", longestName, "name a tool of find_tools"), args.object("arguments")
 	for _, reserved := range []string{registry.ArgRequestID, registry.ArgDryRun} {
 		if v := args.get(reserved); v != nil {

@@ -10,11 +10,15 @@ import (
 
 func FuzzMessage(f *testing.F) {
 	for _, body := range []string{`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`,
-		`{"jsonrpc":"2.0","id":"x","result":{}}`, `{"jsonrpc":"2.0","method":"m","params":[1]}`, `{"id":{}}`, `[]`, `{`, "\n\n{\"a\":x}", `{"jsonrpc":"2.0","id":1,"METHOD":"m"}`} {
+		`{"jsonrpc":"2.0","id":"x","result":{}}`, `{"jsonrpc":"2.0","method":"m","params":[1]}`, `{"id":{}}`, `[]`, `{`, "\n\n{\"a\":x}", `{"jsonrpc":"2.0","id":1,"METHOD":"m"}`,
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","arguments":{"x":[1e400,-1e999 , 9]}}}`} {
 		f.Add([]byte(body))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		m, failure := parseMessage(http.Header{}, body)
+		if failure == nil {
+			failure = strictlySound(t, body)
+		}
 		if m.id != nil && !json.Valid(m.id) {
 			t.Errorf("an id that is not JSON: %q", m.id)
 		}
@@ -28,6 +32,19 @@ func FuzzMessage(f *testing.F) {
 			t.Errorf("%q: %v, status %d, %d bytes: %s", body, err, failure.status, len(raw), raw)
 		}
 	})
+}
+
+// strictlySound is strictly, whose huge numbers must leave a body that is JSON again and holds none.
+func strictlySound(t *testing.T, body []byte) *failure {
+	huge, failure := strictly(body)
+	if failure != nil || len(huge) == 0 {
+		return failure
+	}
+	_, plain := readable(&http.Request{}, body, huge)
+	if again, failure := strictly(plain); !json.Valid(plain) || failure != nil || len(again) > 0 {
+		t.Errorf("%q became %q: %v, %d huge numbers", body, plain, failure, len(again))
+	}
+	return nil
 }
 
 func FuzzArguments(f *testing.F) {

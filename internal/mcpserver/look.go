@@ -25,7 +25,7 @@ func recordSchema() object {
 
 // explain tells everything of one invocation.
 func (s *Server) explain(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	c, args := callerOf(ctx), newArguments(r.Params.RawArguments)
+	c, args := callerOf(ctx), newArguments(sentArguments(ctx, r.Params.RawArguments))
 	id := args.needText("invocation", longestName, "give the invocation of an answer")
 	wait := args.integer("wait_s", 0, longestWait, 0)
 	if refusal := args.done(); refusal != nil {
@@ -62,7 +62,7 @@ func alarmsSchema() object {
 
 // listAlarms lists the alarms of what the caller sees, and those of the box.
 func (s *Server) listAlarms(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	c, args := callerOf(ctx), newArguments(r.Params.RawArguments)
+	c, args := callerOf(ctx), newArguments(sentArguments(ctx, r.Params.RawArguments))
 	activeOnly := args.flag("active_only", true)
 	if refusal := args.done(); refusal != nil {
 		a := refusedAnswer(toolAlarms, refusal)
@@ -102,10 +102,11 @@ func alarmsText(l alarmList, activeOnly bool) string {
 			fmt.Fprintf(&b, "\nand %d more", l.Total-i)
 			break
 		}
-		fmt.Fprintf(&b, "\n%s %s since %s: %s", strings.ToUpper(string(a.Severity)), a.Key, a.Since.UTC().Format(time.RFC3339), a.Text)
+		state := strings.ToUpper(string(a.Severity))
 		if !a.Active() {
-			b.WriteString(" (cleared)")
+			state = "cleared " + state
 		}
+		b.WriteString("\n" + oneOfList(fmt.Sprintf("%s %s since %s: %s", state, a.Key, a.Since.UTC().Format(time.RFC3339), a.Text)))
 	}
 	return b.String()
 }

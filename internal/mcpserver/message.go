@@ -127,7 +127,7 @@ func notJSON(body []byte, err error) *failure {
 		if what == "" {
 			what = "the body"
 		}
-		return badMessage(code, "shape", fmt.Sprintf("%s is a %s at %s", what, wrong.Value, place(body, wrong.Offset)), "send one JSON-RPC 2.0 message")
+		return badMessage(code, "shape", fmt.Sprintf("%s is of type %s at %s", what, wrong.Value, place(body, wrong.Offset)), "send one JSON-RPC 2.0 message")
 	}
 	offset := int64(len(body))
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {

@@ -15,7 +15,7 @@ import (
 
 // readState reads the points of one asset that the caller may see.
 func (s *Server) readState(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	c, args := callerOf(ctx), newArguments(r.Params.RawArguments)
+	c, args := callerOf(ctx), newArguments(sentArguments(ctx, r.Params.RawArguments))
 	name, point := args.text("asset", longestName), args.text("point", longestName)
 	refusal := args.done()
 	if refusal == nil && name == "" {
@@ -53,7 +53,7 @@ func (s *seenAsset) choose(name string) ([]*inventory.Point, *outcome.Refusal) {
 	}
 	text := fmt.Sprintf("%s has no point %q that can be read", s.asset.ID, clip(name))
 	if near := document.Suggest(name, names); near != "" {
-		text += fmt.Sprintf("; did you mean %q?", near)
+		text += fmt.Sprintf("; did you mean %q", near)
 	} else if len(names) > 0 {
 		text += "; it has " + listed(names)
 	}
@@ -64,7 +64,7 @@ func (s *seenAsset) choose(name string) ([]*inventory.Point, *outcome.Refusal) {
 func (c *caller) unknownAsset(name string) *outcome.Refusal {
 	text := fmt.Sprintf("there is no asset %q", clip(name))
 	if near := c.suggestAsset(name); near != "" {
-		text += fmt.Sprintf("; did you mean %q?", near)
+		text += fmt.Sprintf("; did you mean %q", near)
 	} else {
 		text += "; " + c.assetHint()
 	}

@@ -101,6 +101,14 @@ func kindOfValue(a *contract.Action, o contract.Operand) physical.Kind {
 	if o.Expr == "" {
 		return o.Literal.Kind()
 	}
+	if _, err := expression.Compile(o.Expr, parameterTypes(a), expression.Number); err == nil {
+		return physical.Number
+	}
+	return physical.None
+}
+
+// parameterTypes are the parameters as expressions know them.
+func parameterTypes(a *contract.Action) expression.Env {
 	env := expression.Env{}
 	for _, x := range parameters(a) {
 		switch x.node.Get("type").Text() {
@@ -112,8 +120,18 @@ func kindOfValue(a *contract.Action, o contract.Operand) physical.Kind {
 			env[x.name] = expression.Text
 		}
 	}
-	if _, err := expression.Compile(o.Expr, env, expression.Number); err == nil {
-		return physical.Number
+	return env
+}
+
+// rangeEmpty finds parameters that no value fits.
+func rangeEmpty(p *Pass) {
+	for _, a := range p.Contract.Actions {
+		for _, x := range parameters(a) {
+			low, pos, is := x.low()
+			high, _, bounded := x.high()
+			if is && bounded && low.GreaterThan(high) {
+				p.report(pos, x.path, "exchange the two, or correct one", "the parameter %q has the minimum %s above its maximum %s, so no call can be right", x.name, low, high)
+			}
+		}
 	}
-	return physical.None
 }

@@ -97,6 +97,60 @@ func verificationPending(p *Pass) {
 	}
 }
 
+// longestWindow is how long a verification may keep an asset to itself.
+const longestWindow = 24 * time.Hour
+
+func verificationEndless(p *Pass) {
+	for _, a := range p.motions() {
+		if a.Verify != nil && a.Verify.Within > longestWindow {
+			p.report(a.Verify.Pos, "actions."+a.ID+".verify.within", "give the machine's own time", "within %s is longer than %s, and nothing else may move the asset until then",
+				a.Verify.Within, longestWindow)
+		}
+	}
+}
+
+// verificationWide finds tolerances that agree with a machine wherever it stands.
+func verificationWide(p *Pass) {
+	p.tolerances(func(path string, e contract.Expect, w *inventory.Point) {
+		if e := w.Envelope; e.Min == nil || e.Max == nil {
+			return
+		}
+		if span := w.Envelope.Max.Sub(*w.Envelope.Min); !span.IsPositive() || e.Tolerance.Add(e.Tolerance).LessThan(span) {
+			return
+		}
+		p.report(e.Pos, path, "give what the machine and its sensor really need, and less than min_step",
+			"the tolerance %s on either side is as wide as all that %s may be, %s to %s, so it proves nothing", e.Tolerance, w.Ref, w.Envelope.Min, w.Envelope.Max)
+	})
+}
+
+// verificationStill finds moves that a machine passes by standing still.
+func verificationStill(p *Pass) {
+	p.tolerances(func(path string, e contract.Expect, w *inventory.Point) {
+		if least := w.Envelope.MinStep; least != nil && e.Tolerance.GreaterThanOrEqual(*least) {
+			p.report(e.Pos, path, "raise min_step of "+w.Ref+" above the tolerance, or narrow the tolerance",
+				"%s may move by %s, and a machine that does not move passes for that within the tolerance %s", w.Ref, least, e.Tolerance)
+		}
+	})
+}
+
+// tolerances visits every expectation that a witness comes near to what is written, with the point that is written, if it has an envelope.
+func (p *Pass) tolerances(visit func(path string, e contract.Expect, w *inventory.Point)) {
+	for _, a := range p.motions() {
+		if a.Verify == nil {
+			continue
+		}
+		for _, e := range a.Verify.Expect {
+			i := slices.IndexFunc(a.Execute, func(s contract.Step) bool { return s.Value.Expr != "" && s.Value.Expr == e.Target.Expr })
+			if e.Kind != contract.Near || i < 0 {
+				continue
+			}
+			if w := p.point(a.Execute[i].Write); w != nil && w.Envelope != nil {
+				visit("actions."+a.ID+".verify.expect."+e.Point, e, w)
+			}
+		}
+	}
+}
+
 // longestAnswer is how long a call may wait; clients give up sooner.
 const longestAnswer = 10 * time.Minute
 

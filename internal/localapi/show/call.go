@@ -142,7 +142,7 @@ func Record(r invoke.Record, now time.Time) string {
 	p := &page{}
 	p.answer(r.Answer, now)
 	p.title("CALL")
-	rows := [][]string{{"asked by", r.Subject}}
+	rows := [][]string{{"asked by", r.By()}}
 	if t := r.Answer.Timings; t != nil {
 		rows = append(rows, []string{"asked at", clock(t.Started, now) + " (" + ago(t.Started, now) + ")"})
 	}

@@ -1,6 +1,7 @@
 package show
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -275,7 +276,7 @@ func (p *page) recent(all []localapi.Outcome, now time.Time) {
 	p.title("LATEST CALLS (capd explain ID)")
 	for _, o := range all {
 		p.line(2, "%s", outcomeLine(o, now))
-		p.line(4, "%s by %s, %s", o.Asset, o.Subject, o.Invocation)
+		p.line(4, "%s by %s, %s", o.Asset, cmp.Or(o.SubjectName, o.Subject), o.Invocation)
 		if o.Amended != "" {
 			p.line(4, "later: %s", o.Amended)
 		}
