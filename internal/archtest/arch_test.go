@@ -50,7 +50,7 @@ func rooms() map[string][]string {
 		"github.com/spf13/cobra":                {"cmd/capd"},
 		"github.com/spf13/pflag":                {"cmd/capd"},
 		"golang.org/x/time":                     {"internal/mcpserver", "internal/localapi"},
-		"golang.org/x/text":                     {"internal/importer"},
+		"golang.org/x/text":                     {"internal/importer", "internal/hal/modbus"},
 		"golang.org/x/sys":                      {"internal/store", "internal/hal/modbus", "internal/localapi", "internal/sim", "internal/journal"},
 		"go.einride.tech/can":                   {"internal/hal/socketcan"},
 		"github.com/use-go/onvif":               {"internal/hal/onvif"},

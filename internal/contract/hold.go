@@ -13,6 +13,8 @@ type Hold struct {
 	Every   time.Duration // between two assertions
 	For     time.Duration // after which it ends by itself; nothing is held for ever
 	Silence string        // what the machine does when it hears nothing, for people
+	Lapse   time.Duration // after so long without an assertion the machine may have stopped by itself, and is not started again
+	While   string        // condition on fresh readings; once it is known not to hold, nothing is asserted any more; "" is none
 	Pos     document.Pos
 }
 
@@ -27,6 +29,12 @@ func parseHold(a *Action, m *document.Map, ps *document.Problems) *Hold {
 	e.Required("every", "for", "silence")
 	h := &Hold{Points: e.Strings("points"), Every: atLeast(e, "every", minHold, "each assertion takes a transaction of the wire", ps),
 		For: e.Duration("for"), Silence: text(e, "silence"), Pos: m.Node("hold").Pos()}
+	if h.Lapse = 3 * h.Every; e.Has("lapse") {
+		h.Lapse = atLeast(e, "lapse", h.Every, "an assertion may be late by its own period", ps)
+	}
+	if e.Has("while") {
+		h.While = text(e, "while")
+	}
 	if e.Has("for") && h.Every > 0 && h.For <= h.Every {
 		e.Problem("for", "for %s must be longer than every %s", h.For, h.Every)
 	}

@@ -147,3 +147,55 @@ func readAll(m *document.Map, depth int) {
 	})
 	m.Done()
 }
+
+// FuzzEncode: whatever Parse reads comes back from its encoded form as it was.
+func FuzzEncode(f *testing.F) {
+	seed(f)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		comesBack(t, "f.yaml", data)
+		comesBack(t, "f.json", data)
+	})
+}
+
+// FuzzDecode: whatever the bytes, the answer is an error or a tree, in memory in proportion; and such a tree, if it could be one of
+// Parse, is encoded and comes back.
+func FuzzDecode(f *testing.F) {
+	for _, text := range []string{"", "a: 1\nb: [1, 2, {c: d}]\n", "{a: {b: 1}, c: [x, 'y', \"z\"]}", "a:\n\n\n  - b: |\n      c\n"} {
+		n, _ := document.Parse("f.yaml", []byte(text))
+		data, err := document.Encode(n)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		n, err := document.Decode("f.yaml", data)
+		if (n == nil) != (err != nil) {
+			t.Fatalf("tree %v with error %v", n, err)
+		}
+		if n == nil {
+			return
+		}
+		if size := count(n); size > len(data) {
+			t.Fatalf("%d nodes of %d bytes", size, len(data))
+		}
+		again, err := document.Encode(n)
+		if err != nil {
+			return // two equal keys: no tree of Parse
+		}
+		if back, err := document.Decode("f.yaml", again); err != nil || !reflect.DeepEqual(n, back) {
+			t.Fatalf("%x became %x, %v", data, again, err)
+		}
+	})
+}
+
+func count(n *document.Node) int {
+	all := 1
+	for _, item := range n.Items() {
+		all += count(item)
+	}
+	for _, key := range n.Keys() {
+		all += count(n.Get(key))
+	}
+	return all
+}

@@ -67,7 +67,7 @@ func (r *jsonReader) value(parent *Node, step string, depth int) (*Node, error) 
 	if err != nil {
 		return nil, err
 	}
-	n := &Node{pos: at, parent: parent, step: step}
+	n := r.newNode(at, parent, step)
 	switch t := t.(type) {
 	case json.Delim:
 		return n, r.collection(n, t, depth+1)
@@ -91,7 +91,7 @@ var errStopped = errors.New("reading stopped at the problem reported")
 
 // collection fills a list or map up to and including its closing bracket.
 func (r *jsonReader) collection(n *Node, open json.Delim, depth int) error {
-	if r.tooDeep(n.pos, depth) {
+	if r.tooDeep(n.Pos(), depth) {
 		return errStopped
 	}
 	n.kind = List
@@ -109,8 +109,8 @@ func (r *jsonReader) collection(n *Node, open json.Delim, depth int) error {
 
 func (r *jsonReader) entry(n *Node, depth int) error {
 	if n.kind == List {
-		item, err := r.value(n, strconv.Itoa(len(n.items)), depth)
-		n.items = append(n.items, item)
+		item, err := r.value(n, strconv.Itoa(len(n.items())), depth)
+		n.addItem(item)
 		return err
 	}
 	t, at, raw, err := r.next()
@@ -118,7 +118,7 @@ func (r *jsonReader) entry(n *Node, depth int) error {
 		return err
 	}
 	key, _ := t.(string) // the decoder accepts nothing else before a colon
-	r.checkSurrogates(&Node{pos: at, parent: n.parent, step: n.step}, key, raw)
+	r.checkSurrogates(r.newNode(at, n.parent, n.step), key, raw)
 	value, err := r.value(n, key, depth)
 	r.addKey(n, key, at, value)
 	return err
@@ -129,5 +129,5 @@ func (r *jsonReader) checkSurrogates(n *Node, text string, raw []byte) {
 	if !strings.ContainsRune(text, utf8.RuneError) || bytes.ContainsRune(raw, utf8.RuneError) || bytes.Contains(bytes.ToLower(raw), []byte(`\ufffd`)) {
 		return
 	}
-	r.refuseAt(n.pos, n.Path(), refusal{RuleEncoding, "the text has half of a UTF-16 surrogate pair", `write both halves, or the character itself`})
+	r.refuseAt(n.Pos(), n.Path(), refusal{RuleEncoding, "the text has half of a UTF-16 surrogate pair", `write both halves, or the character itself`})
 }

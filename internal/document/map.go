@@ -2,7 +2,6 @@ package document
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -15,13 +14,14 @@ import (
 type Map struct {
 	node     *Node // nil when there is no map to read
 	problems *Problems
-	asked    map[string]bool
+	asked    []string // keys that are known; some more than once
+	all      bool     // every key is known
 }
 
 // NewMap reads n, adding what it finds to ps. When n is no map that is a problem, and the reader behaves as empty and
 // stays silent; a nil n is an absent map and no problem.
 func NewMap(n *Node, ps *Problems) *Map {
-	m := &Map{problems: ps, asked: map[string]bool{}}
+	m := &Map{problems: ps}
 	switch {
 	case n == nil:
 	case n.Kind() == Mapping:
@@ -37,7 +37,9 @@ func (m *Map) value(key string) *Node {
 	if m == nil {
 		return nil
 	}
-	m.asked[key] = true
+	if !m.all {
+		m.asked = append(m.asked, key)
+	}
 	return m.node.Get(key)
 }
 
@@ -143,18 +145,19 @@ func (m *Map) Each(f func(key string, n *Node)) {
 	if m == nil {
 		return
 	}
-	for _, key := range m.node.Keys() {
-		f(key, m.value(key))
+	m.all = true
+	for i, key := range m.node.names() {
+		f(key, m.node.below.items[i])
 	}
 }
 
 // Done reports every key that was never asked for, with the nearest of those that were.
 func (m *Map) Done() {
-	if m == nil {
+	if m == nil || m.all {
 		return
 	}
-	for _, key := range m.node.Keys() {
-		if !m.asked[key] {
+	for _, key := range m.node.names() {
+		if !slices.Contains(m.asked, key) {
 			m.Report(key, RuleUnknownKey, m.knownKeys(key), "unknown key %q", clip(key))
 		}
 	}
@@ -162,7 +165,7 @@ func (m *Map) Done() {
 
 // knownKeys is the hint for a key nobody knows.
 func (m *Map) knownKeys(key string) string {
-	known := slices.Sorted(maps.Keys(m.asked))
+	known := slices.Compact(slices.Sorted(slices.Values(m.asked)))
 	if near := Suggest(key, known); near != "" {
 		return fmt.Sprintf("did you mean %q?", near)
 	}

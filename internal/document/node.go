@@ -44,14 +44,45 @@ func (k Kind) String() string {
 type Node struct {
 	kind   Kind
 	quoted bool
-	pos    Pos
+	place  place
+	file   *string // one for all nodes of a file
 	text   string
 	parent *Node
 	step   string // from the parent: a key, or the index in a list
-	keys   []string
-	keyPos []Pos
-	items  []*Node // list items, or map values in the order of keys
-	index  map[string]int
+	below  *below // nil for scalars, empty lists and empty maps, which are most
+}
+
+// below is what a list or map holds.
+type below struct {
+	items    []*Node // list items, or map values in the order of keys
+	keys     []string
+	keyPlace []place
+	index    map[string]int // of keys, where it pays
+}
+
+// place is a Pos without its file; columns and lines are bounded by MaxBytes.
+type place struct{ line, column int32 }
+
+func placeOf(p Pos) place { return place{int32(p.Line), int32(p.Column)} }
+
+func (n *Node) posOf(p place) Pos {
+	return Pos{File: *n.file, Line: int(p.line), Column: int(p.column)}
+}
+
+// items gives what stands below a node, without a copy.
+func (n *Node) items() []*Node {
+	if n == nil || n.below == nil {
+		return nil
+	}
+	return n.below.items
+}
+
+// names gives the keys of a map, without a copy.
+func (n *Node) names() []string {
+	if n == nil || n.below == nil {
+		return nil
+	}
+	return n.below.keys
 }
 
 // Kind is what the node is; a nil node is Null.
@@ -67,7 +98,7 @@ func (n *Node) Pos() Pos {
 	if n == nil {
 		return Pos{}
 	}
-	return n.pos
+	return n.posOf(n.place)
 }
 
 // Path is the way from the root, like "assets.PS07-FCV-04.points.setpoint.at" or "permits[0].when"; empty for the root.
@@ -105,17 +136,12 @@ func (n *Node) Text() string {
 func (n *Node) Quoted() bool { return n != nil && n.quoted }
 
 // Keys gives the keys of a map in file order, nil for other kinds.
-func (n *Node) Keys() []string {
-	if n == nil {
-		return nil
-	}
-	return slices.Clone(n.keys)
-}
+func (n *Node) Keys() []string { return slices.Clone(n.names()) }
 
 // Get gives the value of a key, nil when absent or when the node is no map.
 func (n *Node) Get(key string) *Node {
 	if i := n.find(key); i >= 0 {
-		return n.items[i]
+		return n.below.items[i]
 	}
 	return nil
 }
@@ -123,7 +149,7 @@ func (n *Node) Get(key string) *Node {
 // KeyPos is where a key stands; the place of the map when the key is absent.
 func (n *Node) KeyPos(key string) Pos {
 	if i := n.find(key); i >= 0 {
-		return n.keyPos[i]
+		return n.posOf(n.below.keyPlace[i])
 	}
 	return n.Pos()
 }
@@ -132,13 +158,13 @@ func (n *Node) KeyPos(key string) Pos {
 const indexFrom = 12
 
 func (n *Node) find(key string) int {
-	if n == nil || n.kind != Mapping {
+	if n == nil || n.below == nil || n.kind != Mapping {
 		return -1
 	}
-	if n.index == nil {
-		return slices.Index(n.keys, key)
+	if n.below.index == nil {
+		return slices.Index(n.below.keys, key)
 	}
-	if i, ok := n.index[key]; ok {
+	if i, ok := n.below.index[key]; ok {
 		return i
 	}
 	return -1
@@ -149,7 +175,7 @@ func (n *Node) Items() []*Node {
 	if n == nil || n.kind != List {
 		return nil
 	}
-	return slices.Clone(n.items)
+	return slices.Clone(n.items())
 }
 
 // Without gives a map at the same place that lacks some keys, for a reader that is not to know them. Other kinds are given
@@ -158,10 +184,10 @@ func (n *Node) Without(keys ...string) *Node {
 	if n.Kind() != Mapping {
 		return n
 	}
-	rest := &Node{kind: Mapping, pos: n.pos, parent: n.parent, step: n.step}
-	for i, key := range n.keys {
+	rest := &Node{kind: Mapping, place: n.place, file: n.file, parent: n.parent, step: n.step}
+	for i, key := range n.names() {
 		if !slices.Contains(keys, key) {
-			rest.addKey(key, n.keyPos[i], n.items[i])
+			rest.addKey(key, n.below.keyPlace[i], n.below.items[i])
 		}
 	}
 	return rest
@@ -172,20 +198,37 @@ func (n *Node) Problem(rule, hint, format string, args ...any) Problem {
 	return Problem{Pos: n.Pos(), Path: n.Path(), Rule: rule, Hint: hint, Message: fmt.Sprintf(format, args...)}
 }
 
+// addItem appends to a list under construction.
+func (n *Node) addItem(item *Node) {
+	if n.below == nil {
+		n.below = &below{}
+	}
+	n.below.items = append(n.below.items, item)
+}
+
 // addKey appends an entry to a map under construction and says where the key stood before, if it did.
-func (n *Node) addKey(key string, at Pos, value *Node) (earlier Pos, duplicate bool) {
+func (n *Node) addKey(key string, at place, value *Node) (earlier place, duplicate bool) {
 	if i := n.find(key); i >= 0 {
-		return n.keyPos[i], true
+		return n.below.keyPlace[i], true
 	}
-	n.keys, n.keyPos, n.items = append(n.keys, key), append(n.keyPos, at), append(n.items, value)
-	switch {
-	case n.index != nil:
-		n.index[key] = len(n.keys) - 1
-	case len(n.keys) == indexFrom:
-		n.index = make(map[string]int, 2*indexFrom)
-		for i, k := range n.keys {
-			n.index[k] = i
-		}
+	n.addItem(value)
+	b := n.below
+	b.keys, b.keyPlace = append(b.keys, key), append(b.keyPlace, at)
+	if b.index != nil {
+		b.index[key] = len(b.keys) - 1
+	} else {
+		b.makeIndex()
 	}
-	return Pos{}, false
+	return place{}, false
+}
+
+// makeIndex makes the lookup table of a map where it pays.
+func (b *below) makeIndex() {
+	if len(b.keys) < indexFrom {
+		return
+	}
+	b.index = make(map[string]int, len(b.keys))
+	for i, k := range b.keys {
+		b.index[k] = i
+	}
 }

@@ -69,13 +69,18 @@ func (p *parse) refuseAt(at Pos, path string, r refusal) {
 	}
 }
 
+// newNode begins a node.
+func (p *parse) newNode(at Pos, parent *Node, step string) *Node {
+	return &Node{place: placeOf(at), file: &p.file, parent: parent, step: step}
+}
+
 // addKey puts a value into a map and reports a key that is there already, or that is too long to be a name.
 func (p *parse) addKey(m *Node, key string, at Pos, value *Node) {
 	if utf8.RuneCountInString(key) > MaxKeyLength {
 		p.refuseAt(at, m.Path(), longKey(key))
 	}
-	if earlier, duplicate := m.addKey(key, at, value); duplicate {
-		p.refuseAt(at, joinPath(m.Path(), key), refusal{RuleDuplicateKey, fmt.Sprintf("key %q is already at %s", key, earlier), "remove or rename one of them"})
+	if earlier, duplicate := m.addKey(key, placeOf(at), value); duplicate {
+		p.refuseAt(at, joinPath(m.Path(), key), refusal{RuleDuplicateKey, fmt.Sprintf("key %q is already at %s", key, m.posOf(earlier)), "remove or rename one of them"})
 	}
 }
 

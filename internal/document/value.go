@@ -103,7 +103,7 @@ func (n *Node) writeJSON(b *bytes.Buffer) error {
 	switch n.Kind() {
 	case List:
 		b.WriteByte('[')
-		for i, item := range n.items {
+		for i, item := range n.items() {
 			if i > 0 {
 				b.WriteByte(',')
 			}
@@ -122,11 +122,11 @@ func (n *Node) writeJSON(b *bytes.Buffer) error {
 
 func (n *Node) writeObject(b *bytes.Buffer) error {
 	b.WriteByte('{')
-	for i, item := range n.items {
+	for i, item := range n.items() {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		if err := writeScalar(b, n.keys[i]); err != nil {
+		if err := writeScalar(b, n.below.keys[i]); err != nil {
 			return err
 		}
 		b.WriteByte(':')
@@ -164,15 +164,15 @@ func (n *Node) scalar() any {
 func (n *Node) Any() any {
 	switch n.Kind() {
 	case List:
-		list := make([]any, len(n.items))
-		for i, item := range n.items {
+		list := make([]any, len(n.items()))
+		for i, item := range n.items() {
 			list[i] = item.Any()
 		}
 		return list
 	case Mapping:
-		m := make(map[string]any, len(n.items))
-		for i, item := range n.items {
-			m[n.keys[i]] = item.Any()
+		m := make(map[string]any, len(n.items()))
+		for i, item := range n.items() {
+			m[n.below.keys[i]] = item.Any()
 		}
 		return m
 	}

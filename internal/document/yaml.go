@@ -26,7 +26,7 @@ func (p *parse) yaml(src string) *Node {
 		return nil
 	}
 	if body == nil {
-		return &Node{pos: Pos{File: p.file, Line: 1, Column: 1}}
+		return p.newNode(Pos{File: p.file, Line: 1, Column: 1}, nil, "")
 	}
 	y := &yamlReader{parse: p, source: lines}
 	return y.node(body, nil, "", level{})

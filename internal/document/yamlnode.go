@@ -22,11 +22,11 @@ type level struct {
 }
 
 func (y *yamlReader) node(from ast.Node, parent *Node, step string, at level) *Node {
-	n := &Node{pos: y.tokenPos(from.GetToken()), parent: parent, step: step}
+	n := y.newNode(y.tokenPos(from.GetToken()), parent, step)
 	switch from := from.(type) {
 	case *ast.MappingNode:
 		if text, ok := y.colonText(from, at); ok {
-			n.kind, n.text, n.pos = String, text, y.tokenPos(from.Values[0].Key.GetToken())
+			n.kind, n.text, n.place = String, text, placeOf(y.tokenPos(from.Values[0].Key.GetToken()))
 			return n
 		}
 		if at.flow && !from.IsFlowStyle {
@@ -68,15 +68,15 @@ func (y *yamlReader) colonText(from *ast.MappingNode, at level) (string, bool) {
 	return text, !strings.Contains(text, ": ") && !strings.Contains(text, " #") && !strings.HasSuffix(text, ":")
 }
 
-func (y *yamlReader) refuseNode(n *Node, r refusal) { y.refuseAt(n.pos, n.Path(), r) }
+func (y *yamlReader) refuseNode(n *Node, r refusal) { y.refuseAt(n.Pos(), n.Path(), r) }
 
 func (y *yamlReader) mapping(n *Node, from *ast.MappingNode, at level) {
 	n.kind = Mapping
 	if !from.IsFlowStyle && len(from.Values) > 0 {
-		n.pos = y.tokenPos(from.Values[0].Key.GetToken())
+		n.place = placeOf(y.tokenPos(from.Values[0].Key.GetToken()))
 	}
 	at = level{at.depth + 1, at.flow || from.IsFlowStyle}
-	if y.tooDeep(n.pos, at.depth) {
+	if y.tooDeep(n.Pos(), at.depth) {
 		return
 	}
 	for _, entry := range from.Values {
@@ -85,7 +85,7 @@ func (y *yamlReader) mapping(n *Node, from *ast.MappingNode, at level) {
 		y.checkKey(n, key, at)
 		y.checkColon(n, entry, at)
 		value := y.node(entry.Value, n, key.Value, at)
-		if !at.flow && pos.Column != n.pos.Column {
+		if !at.flow && pos.Column != n.Pos().Column {
 			y.refuseAt(pos, n.Path(), refusal{RuleSyntax, fmt.Sprintf("key %q does not stand under the first key of its map", clip(key.Value)), syntaxHint})
 		}
 		if sequence, ok := entry.Value.(*ast.SequenceNode); !at.flow && !isAbsent(entry.Value) {
@@ -98,15 +98,15 @@ func (y *yamlReader) mapping(n *Node, from *ast.MappingNode, at level) {
 func (y *yamlReader) list(n *Node, from *ast.SequenceNode, at level) {
 	n.kind = List
 	at = level{at.depth + 1, at.flow || from.IsFlowStyle}
-	if y.tooDeep(n.pos, at.depth) {
+	if y.tooDeep(n.Pos(), at.depth) {
 		return
 	}
 	for i, item := range from.Values {
 		value := y.node(item, n, strconv.Itoa(i), at)
 		if !at.flow && !isAbsent(item) {
-			y.checkIndent(value, n.pos, false)
+			y.checkIndent(value, n.Pos(), false)
 		}
-		n.items = append(n.items, value)
+		n.addItem(value)
 	}
 }
 
@@ -176,7 +176,7 @@ func (y *yamlReader) checkColon(m *Node, entry *ast.MappingValueNode, at level) 
 
 // checkIndent refuses a value below its key or dash that is not further to the right; a list may stand under its key.
 func (y *yamlReader) checkIndent(value *Node, above Pos, isBlockList bool) {
-	if value.pos.Column > above.Column || isBlockList && value.pos.Column == above.Column {
+	if column := value.Pos().Column; column > above.Column || isBlockList && column == above.Column {
 		return
 	}
 	y.refuseNode(value, refusal{RuleSyntax, fmt.Sprintf("this value belongs to %s and must stand further to the right", above), syntaxHint})

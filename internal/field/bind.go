@@ -28,7 +28,8 @@ type Bound struct {
 	Link      string
 	Driver    string
 
-	codes map[string]int64 // raw code by label
+	station string           // the same for devices that are one on the wire
+	codes   map[string]int64 // raw code by label
 }
 
 // boundLine is a link with its driver. Equal keys mean that an opened connection serves both.
@@ -74,15 +75,24 @@ func Bind(inv *inventory.Inventory, drivers []hal.Driver) (*Binding, document.Pr
 	for _, id := range inventory.SortedKeys(inv.Links) {
 		b.link(inv.Links[id])
 	}
+	b.checkLinks(drivers)
 	for _, id := range inventory.SortedKeys(inv.Devices) {
 		b.device(inv.Devices[id])
 	}
 	for _, ref := range inv.Refs() {
 		b.point(inv.Point(ref))
 	}
+	for _, station := range b.stations() {
+		for _, d := range station {
+			for _, p := range d.points {
+				p.station = station[0].spec.ID
+			}
+		}
+		b.checkPlaces(station)
+	}
 	for _, id := range inventory.SortedKeys(b.out.devices) {
 		d := b.out.devices[id]
-		b.checkPlaces(d)
+		b.checkPoints(d)
 		b.checkLiveness(inv.Devices[id])
 		d.key = deviceKey(d)
 	}
@@ -136,7 +146,7 @@ func (b *binder) point(p *inventory.Point) {
 		return
 	}
 	line := b.out.lines[d.spec.Link]
-	at, ps := line.driver.CheckPoint(line.spec, d.spec, hal.PointSpec{ID: p.Ref, At: p.At, Invalid: p.Invalid, Writable: p.Access.Writes()})
+	at, ps := line.driver.CheckPoint(line.spec, d.spec, specOf(p))
 	if !b.add(ps) || at == nil {
 		return
 	}

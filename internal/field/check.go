@@ -29,6 +29,7 @@ const (
 	ruleForm      = "form"      // a scale, unit, label or limit that does not fit the form of the value
 	ruleOverlap   = "overlap"   // points that share a part of their places
 	ruleWriters   = "writers"   // two written points in one place
+	ruleStation   = "same_unit" // two devices that are one
 	ruleUpdate    = "update"    // an update that cannot be kept
 	ruleLiveness  = "liveness"  // a counter that cannot be seen to move
 )
@@ -88,27 +89,6 @@ func numberLimit(e *inventory.Envelope) string {
 		return "max_rate"
 	}
 	return ""
-}
-
-// checkPlaces looks for points of one device that cannot both be meant: overlapping ones, and two written ones in one place.
-func (b *binder) checkPlaces(d *boundDevice) {
-	written := map[string]*Bound{}
-	for i, p := range d.points {
-		for _, q := range d.points[:i] {
-			if p.Address.Overlaps(q.Address) {
-				b.report(p.Point, ruleOverlap, "at", "correct one of the addresses or types", "%s (%s) overlaps %s (%s) on device %s without being the same place",
-					p.Point.Ref, p.Address, q.Point.Ref, q.Address, d.spec.ID)
-			}
-		}
-		if !p.Point.Access.Writes() {
-			continue
-		}
-		if q := written[p.Address.String()]; q != nil {
-			b.report(p.Point, ruleWriters, "access", "make one of them read only", "%s and %s both write %s of device %s; the limits of one would not hold for the other",
-				p.Point.Ref, q.Point.Ref, p.Address, d.spec.ID)
-		}
-		written[p.Address.String()] = p
-	}
 }
 
 // checkLiveness makes sure that a device's counter can be seen to move.

@@ -34,6 +34,15 @@ func TestAKeptReadingGoesStale(t *testing.T) {
 		if r, _ := field.Last("A.y"); r.Cause != physical.CauseStale {
 			t.Errorf("after three updates: %+v", r)
 		}
+		bad := 0
+		for _, link := range field.Stats() {
+			for _, d := range link.Devices {
+				bad += d.Bad
+			}
+		}
+		if bad != 1 { // A.x is only read when somebody asks
+			t.Errorf("%d points need a look", bad)
+		}
 	})
 }
 

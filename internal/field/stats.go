@@ -54,6 +54,12 @@ func (f *Field) Stats() []LinkStatus {
 	return all
 }
 
+// isBad reports whether a point needs a look. One that is not polled grows old between the calls that read it, which is no fault.
+func (d *device) isBad(r physical.Reading, b *Bound, now time.Time) bool {
+	r = d.judge(r, b, now)
+	return r.Quality == physical.Bad && (r.Cause != physical.CauseStale || b.Point.Update > 0)
+}
+
 func (d *device) status(now time.Time) DeviceStatus {
 	s := DeviceStatus{ID: d.spec.ID, Points: len(d.points), Liveness: d.livenessAt(now)}
 	d.mu.Lock()
@@ -72,7 +78,7 @@ func (d *device) status(now time.Time) DeviceStatus {
 		if r.Good() && r.At.After(s.LastGood) {
 			s.LastGood = r.At
 		}
-		if d.judge(r, b, now).Quality == physical.Bad {
+		if d.isBad(r, b, now) {
 			s.Bad++
 		}
 	}

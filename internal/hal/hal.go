@@ -1,5 +1,5 @@
-// Package hal is the one shape that every wire has for capd: drivers, links, connections, their errors and the worker that
-// serialises each wire.
+// Package hal is the one shape that every wire has for capd: drivers, links, connections, their errors and the link that
+// serialises the transactions of each wire.
 //
 // Its promise: one transaction at a time on a wire, in order, writes first, each within its context's deadline; an actuation is
 // never sent twice; an error always says whether the command may have reached the wire. It never interprets a plant's values
@@ -62,7 +62,7 @@ type Driver interface {
 	Open(link LinkSpec, devices []DeviceSpec) (Conn, error)
 }
 
-// Conn is an opened link of one driver. It is used by one goroutine at a time (the link's worker) and holds no loop of its own.
+// Conn is an opened link of one driver. It is used by one goroutine at a time (see Link) and holds no loop of its own.
 type Conn interface {
 	// Read reads a batch of one device's points and answers one sample for each, in the same order. It may merge and split
 	// requests, and may retry a read once on a fresh connection.

@@ -42,18 +42,22 @@ const (
 	classes
 )
 
-// Link serves one wire: a worker owns its Conn and runs one transaction at a time, writes first, then calls, then polls, each in
-// the order of arrival. It is safe for concurrent use.
+// Link serves one wire: one transaction at a time, writes first, then calls, then polls, each in the order of arrival. A worker runs
+// them, but a read that finds a quick wire idle runs in its caller's goroutine (see Prompt). It is safe for concurrent use.
 type Link struct {
-	id   string
-	conn Conn
-	o    LinkOptions
-	wake chan struct{}
-	done chan struct{} // closed when the worker has closed the Conn
-	end  error         // of Conn.Close; readable after done
+	id     string
+	conn   Conn
+	prompt bool // the Conn is a Prompt that is able to
+	o      LinkOptions
+	wake   chan struct{} // holds one token when there may be something to do for the worker
+	done   chan struct{} // closed when the worker has closed the Conn
+	end    error         // of Conn.Close; readable after done
 
 	mu      sync.Mutex
 	queue   [classes][]*job
+	busy    bool               // somebody uses the Conn: the worker, or a caller for a read of its own
+	warm    bool               // the last transaction was answered, and there was no quiet period since
+	last    time.Time          // end of the last transaction
 	abort   context.CancelFunc // ends the transaction on the wire; nil between transactions
 	closing bool
 	cut     bool // Close may not wait any more: nothing new reaches the wire
@@ -91,8 +95,9 @@ func NewLink(id string, c Conn, o LinkOptions) *Link {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	o.Log = o.Log.With("link", id)
+	p, ok := c.(Prompt)
 	l := &Link{
-		id: id, conn: c, o: o, wake: make(chan struct{}, 1), done: make(chan struct{}),
+		id: id, conn: c, prompt: ok && p.Prompt(), o: o, wake: make(chan struct{}, 1), done: make(chan struct{}),
 		pauses: newPauses(o.BackoffMin, o.BackoffMax), count: newCounters(), opened: time.Now(),
 	}
 	go l.work()
@@ -117,6 +122,9 @@ func (l *Link) Poll(ctx context.Context, device string, at []Address) []Sample {
 func (l *Link) read(ctx context.Context, c class, device string, at []Address) []Sample {
 	if len(at) == 0 {
 		return nil
+	}
+	if t := l.seize(ctx, device); t != nil {
+		return l.readHere(t, device, at)
 	}
 	j := &job{ctx: ctx, class: c, device: device, at: at, done: make(chan struct{})}
 	started := time.Now()
@@ -246,8 +254,19 @@ func (l *Link) admit(j *job) *Error {
 		return e
 	}
 	l.queue[j.class] = append(l.queue[j.class], j)
-	l.signal()
+	if !l.busy { // who uses the Conn looks at the queue in the end
+		l.signal()
+	}
 	return nil
+}
+
+// waiting is the number of jobs in the queue. The caller holds mu.
+func (l *Link) waiting() int {
+	n := 0
+	for _, q := range l.queue {
+		n += len(q)
+	}
+	return n
 }
 
 // pausedPoll refuses the poll of a backed-off device. The caller holds mu.

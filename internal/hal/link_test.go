@@ -86,7 +86,26 @@ func (w *wire) Write(ctx context.Context, device string, at hal.Address, raw phy
 
 func (w *wire) Close() error             { w.ended = true; return nil }
 func (w *wire) IdleAfter() time.Duration { return w.idle }
-func (w *wire) Idle()                    { w.idled++ }
+
+func (w *wire) Idle() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.idled++
+}
+
+// told is how often the wire was told that it is idle.
+func (w *wire) told() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.idled
+}
+
+// atOnce is how many transactions ran at one time.
+func (w *wire) atOnce() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.most
+}
 
 func (w *wire) seen() []string {
 	w.mu.Lock()
@@ -153,8 +172,8 @@ func TestTransactionsRunOneAtATimeWritesFirstThenCallsThenPolls(t *testing.T) {
 		if got := w.seen(); !slices.Equal(got, want) {
 			t.Errorf("order\n got %v\nwant %v", got, want)
 		}
-		if w.most != 1 {
-			t.Errorf("%d transactions at once", w.most)
+		if n := w.atOnce(); n != 1 {
+			t.Errorf("%d transactions at once", n)
 		}
 		s := l.Stats()
 		if s.Transactions != 10 || s.Failed != 0 || s.Busy != 100*time.Millisecond || s.MaxLatency != 10*time.Millisecond || s.LastOK.IsZero() {
@@ -444,8 +463,8 @@ func TestAnIdleConnIsToldOnce(t *testing.T) {
 		l.Read(t.Context(), "A", points("x"))
 		time.Sleep(30 * time.Second)
 		closeLink(t, l)
-		if w.idled != 1 {
-			t.Errorf("told %d times", w.idled)
+		if n := w.told(); n != 1 {
+			t.Errorf("told %d times", n)
 		}
 	})
 }

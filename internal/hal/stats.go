@@ -27,10 +27,8 @@ func (l *Link) Stats() LinkStats {
 	c := &l.count
 	s := LinkStats{
 		Since: l.opened, Transactions: c.transactions, Failed: c.failed, Errors: maps.Clone(c.errors), LastOK: c.lastOK,
-		Busy: c.busy, Latency: c.latency, MaxLatency: c.longest, BackedOff: map[string]time.Time{}, Unreachable: l.pauses.wire.misses,
-	}
-	for _, q := range l.queue {
-		s.Depth += len(q)
+		Depth: l.waiting(), Busy: c.busy, Latency: c.latency, MaxLatency: c.longest, BackedOff: map[string]time.Time{},
+		Unreachable: l.pauses.wire.misses,
 	}
 	for device, b := range l.pauses.devices {
 		s.BackedOff[device] = b.until
@@ -48,7 +46,7 @@ type counters struct {
 
 func newCounters() counters { return counters{errors: map[ErrorKind]uint64{}} }
 
-func (c *counters) add(s summary, took time.Duration) {
+func (c *counters) add(s summary, took time.Duration, ended time.Time) {
 	c.transactions++
 	c.busy += took
 	for _, k := range s.kinds {
@@ -58,7 +56,7 @@ func (c *counters) add(s summary, took time.Duration) {
 		c.failed++
 		return
 	}
-	c.lastOK = time.Now()
+	c.lastOK = ended
 	c.longest = max(c.longest, took)
 	if c.latency == 0 {
 		c.latency = took

@@ -99,7 +99,7 @@ func (c *Corridor) await1(ctx context.Context, r *run, w registry.Await) error {
 	}
 	first := c.machine.Read(ctx, refs)
 	for end, latest := time.Now().Add(w.Within), first; ; latest = c.machine.Read(ctx, refs) {
-		holds, seen := awaited(a, w, r.params, latest)
+		holds, _, seen := awaited(a, w, r.params, latest)
 		for device, ref := range devices {
 			if !hasMoved(first[ref], latest[ref]) {
 				holds, seen = false, device+" stands still"
@@ -119,8 +119,8 @@ func (c *Corridor) await1(ctx context.Context, r *run, w registry.Await) error {
 	}
 }
 
-// awaited evaluates a condition, and says what was seen.
-func awaited(a *registry.Action, w registry.Await, params map[string]any, readings map[string]physical.Reading) (holds bool, seen string) {
+// awaited evaluates a condition, and says what was seen. It is not known while a reading is missing.
+func awaited(a *registry.Action, w registry.Await, params map[string]any, readings map[string]physical.Reading) (holds, known bool, seen string) {
 	env := map[string]any{}
 	for k, v := range params {
 		env[k] = v
@@ -129,17 +129,17 @@ func awaited(a *registry.Action, w registry.Await, params map[string]any, readin
 	for _, alias := range w.Aliases {
 		r := readings[a.Scope.Points[alias].Ref]
 		if !r.Good() {
-			return false, fmt.Sprintf("%s is %s (%s) %s", alias, r.Quality, r.Cause, r.Detail)
+			return false, false, fmt.Sprintf("%s is %s (%s) %s", alias, r.Quality, r.Cause, r.Detail)
 		}
 		env[alias] = r.Value.Any()
 		texts = append(texts, alias+" = "+r.Value.String()+unitText(r.Unit))
 	}
 	got, err := w.When.Eval(env)
 	if err != nil {
-		return false, err.Error()
+		return false, false, err.Error()
 	}
-	holds, _ = got.(bool)
-	return holds, strings.Join(texts, ", ")
+	holds, known = got.(bool)
+	return holds, known, strings.Join(texts, ", ")
 }
 
 // poll is the time between two looks at the machine.

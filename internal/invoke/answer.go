@@ -142,7 +142,10 @@ func summarize(a Answer) string {
 	}
 	switch {
 	case a.Reason != nil:
-		text += ": " + string(a.Reason.Code) + ": " + a.Reason.Message + "."
+		text += ": " + string(a.Reason.Code) + ": " + a.Reason.Message
+		if !strings.HasSuffix(text, "?") {
+			text += "."
+		}
 		if a.Verdict != outcome.NotExecuted && a.Verdict != outcome.Pending && a.CommandStanding && !a.Reason.RetrySafe {
 			text += " Do not repeat."
 		}

@@ -26,6 +26,7 @@ type hold struct {
 	writes []plannedWrite // guarded by holds.mu; shrinks as other commands take points over
 	busy   chan struct{}  // guarded by holds.mu; closed when the assertion under way is over, nil without one
 	until  time.Time
+	last   time.Time // of the assertion that surely went out last; of the goroutine that asserts
 	cancel context.CancelFunc
 	owed   bool // the release of a pulse: it ends when it stands, not with its run
 }
@@ -125,7 +126,7 @@ func (c *Corridor) beginHold(r *run) {
 		return
 	}
 	ctx, cancel := context.WithCancel(c.ctx)
-	held := &hold{run: r, until: time.Now().Add(spec.For), cancel: cancel}
+	held := &hold{run: r, until: time.Now().Add(spec.For), last: time.Now(), cancel: cancel}
 	for _, w := range r.writes {
 		if slices.Contains(spec.Points, w.step.Alias) {
 			held.writes = append(held.writes, w)
@@ -150,18 +151,39 @@ func (c *Corridor) keepHold(ctx context.Context, held *hold, every time.Duration
 		select {
 		case <-ctx.Done():
 			return "released"
-		case now := <-ticker.C:
-			if now.After(held.until) {
-				c.raise(held.run, outcome.Reverted, "hold", "the hold of "+held.run.action.Name+" has expired; the machine "+held.run.action.Hold.Silence)
-				return "expired"
-			}
+		case <-ticker.C:
 		}
-		if why := c.mayNotHold(held.run); why != "" {
-			c.raise(held.run, outcome.Reverted, "hold", "the hold of "+held.run.action.Name+" has ended: "+why+"; the machine "+held.run.action.Hold.Silence)
+		if why := c.holdOver(ctx, held, time.Now()); why != "" {
+			c.raise(held.run, outcome.Reverted, "hold_ended", "the hold of "+held.run.action.Name+" has ended: "+why+"; the machine "+held.run.action.Hold.Silence)
 			return why
 		}
 		c.assert(ctx, held)
 	}
+}
+
+// holdOver is why a hold ends, "" while it goes on. A machine that has heard nothing for too long may have stopped by itself, and
+// somebody may stand at it: it is not started again by an assertion.
+func (c *Corridor) holdOver(ctx context.Context, held *hold, now time.Time) string {
+	a := held.run.action
+	switch silent := now.Sub(held.last); {
+	case now.After(held.until):
+		return "its time is over"
+	case silent > a.Hold.Lapse:
+		return fmt.Sprintf("it could not be re-asserted for %s", silent.Round(time.Millisecond))
+	}
+	if why := c.mayNotHold(held.run); why != "" || a.While == nil {
+		return why
+	}
+	var refs []string
+	for _, alias := range a.While.Aliases {
+		refs = append(refs, a.Scope.Points[alias].Ref)
+	}
+	ctx, cancel := context.WithDeadline(ctx, held.last.Add(a.Hold.Lapse))
+	defer cancel()
+	if holds, known, seen := awaited(a, *a.While, held.run.params, c.machine.ReadCached(ctx, refs, a.Hold.Every)); known && !holds {
+		return fmt.Sprintf("%s does not hold any more (%s)", a.While.When.Source(), seen)
+	}
+	return ""
 }
 
 // mayNotHold is why nothing may be written any more: lockouts and the mode count for obligations too.
@@ -177,12 +199,20 @@ func (c *Corridor) mayNotHold(r *run) string {
 
 // assert writes every held point once. A failed assertion is told, and tried again at the next turn.
 func (c *Corridor) assert(ctx context.Context, held *hold) {
+	began, all := time.Now(), true
+	defer func() {
+		if all {
+			held.last = began
+		}
+	}()
+	late, cancel := context.WithDeadline(context.WithoutCancel(ctx), held.last.Add(held.run.action.Hold.Lapse))
+	defer cancel()
 	for _, w := range c.holds.owed(held) {
 		if ctx.Err() != nil || !c.holds.begin(held, w.ref) {
 			continue
 		}
-		err := c.assertOne(ctx, held, w)
-		if err != nil && ctx.Err() == nil {
+		err := c.assertOne(late, held, w)
+		if all = all && err == nil; err != nil && ctx.Err() == nil {
 			c.raise(held.run, outcome.OutcomeUnknown, "hold", "the hold of "+held.run.action.Name+" could not be re-asserted: "+err.Error())
 		}
 	}
@@ -190,7 +220,7 @@ func (c *Corridor) assert(ctx context.Context, held *hold) {
 
 func (c *Corridor) assertOne(ctx context.Context, held *hold, w plannedWrite) error {
 	defer c.holds.finish(held)
-	_, err := c.machine.Write(context.WithoutCancel(ctx), w.ref, w.value)
+	_, err := c.machine.Write(ctx, w.ref, w.value)
 	return err
 }
 

@@ -119,12 +119,15 @@ tool: p
 version: 1.0.0
 title: P
 asset: PUMP
-points: {speed: PUMP.speed, run: PUMP.run, runs: PUMP.runs}
+points: {speed: PUMP.speed, run: PUMP.run, runs: PUMP.runs, remote: PLC.remote}
 actions:
   start: {name: start_pump, effect: actuate, description: Starts., security: {permissions: [pump:write]}, execute: [{write: speed, value: 40}, {write: run, value: true}],
     verify: {min_level: E4, within: 10s, poll: 250ms, settle: 1s, expect: [{point: runs, is: true}]}}
   run_held: {name: run_held, effect: actuate, description: Starts and holds., security: {permissions: [pump:write]}, execute: [{write: speed, value: 40}, {write: run, value: true}],
     hold: {every: 1s, for: 1h, silence: stops},
+    verify: {min_level: E4, within: 10s, poll: 250ms, settle: 1s, expect: [{point: runs, is: true}]}}
+  run_guarded: {name: run_guarded, effect: actuate, description: Starts and holds while in remote., security: {permissions: [pump:write]}, execute: [{write: speed, value: 40}, {write: run, value: true}],
+    hold: {points: [run], every: 1s, for: 1h, silence: stops, lapse: 4s, while: remote},
     verify: {min_level: E4, within: 10s, poll: 250ms, settle: 1s, expect: [{point: runs, is: true}]}}
   stop: {name: stop_pump, effect: actuate, to_safe: true, description: Stops., security: {permissions: [pump:write]}, execute: [{write: run, value: false}],
     verify: {min_level: E4, within: 10s, poll: 250ms, settle: 1s, expect: [{point: runs, is: false}]}}

@@ -70,7 +70,7 @@ func (c *Corridor) keepRelease(ctx context.Context, held *hold, w plannedWrite, 
 			continue
 		}
 		if c.holds.begin(held, w.ref) {
-			err := c.assertOne(ctx, held, w)
+			err := c.assertOne(context.WithoutCancel(ctx), held, w)
 			c.used([]plannedWrite{w}, nil)
 			if acked = err == nil; err != nil {
 				why = err.Error()

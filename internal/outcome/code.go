@@ -86,7 +86,7 @@ func Codes() []CodeInfo {
 		{Reverted, LayerDevice, "a confirmed state was left again", "find out who or what changed it"},
 		{FeedbackStale, LayerVerification, "the witness is too old", "check the witness"},
 		{FeedbackFrozen, LayerVerification, "the witness, or its device, stands still", "check the device; its values are not news"},
-		{FeedbackBad, LayerVerification, "the witness gives no valid value", "check the sensor and its wiring"},
+		{FeedbackBad, LayerVerification, "the witness gives no valid value, or two sensors contradict each other", "check the sensor and its wiring"},
 		{Degraded, LayerPolicy, "three verifications failed in a row; the tool is out of service", "a technician restores it after a look at the machine"},
 		{ContractDrift, LayerVerification, "two witnesses that should agree drift apart", "have the sensors checked"},
 		{JournalFailed, LayerExecution, "the journal cannot be written, so nothing may be moved", "check disk space and the state folder"},

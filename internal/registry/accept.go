@@ -70,7 +70,7 @@ func (b *build) parseAll() (wait func() []prepared) {
 	files := b.of(KindContract)
 	done := make([]prepared, len(files))
 	var group sync.WaitGroup
-	group.Go(func() { each(len(files), func(i int) { done[i] = parseContract(files[i]) }) })
+	group.Go(func() { each(len(files), func(i int) { done[i] = b.parseContract(files[i]) }) })
 	return func() []prepared {
 		group.Wait()
 		return done
@@ -86,9 +86,9 @@ func (b *build) bindAll(parsed []prepared) {
 }
 
 // parseContract checks a contract's form.
-func parseContract(f File) prepared {
+func (b *build) parseContract(f File) prepared {
 	p := prepared{path: f.Path, source: f.Source}
-	n, ps := document.Parse(f.Path, f.Source)
+	n, ps := b.trees.parse(f)
 	if ps.Err() == nil {
 		c, more := contract.Parse(n, f.SHA256())
 		ps.Add(more...)
@@ -117,7 +117,7 @@ func (b *build) bind(p prepared) prepared {
 func (b *build) contract(f File) (accepted, document.Problems) {
 	p, ok := b.prepared[f.Path]
 	if !ok || !bytes.Equal(p.source, f.Source) {
-		p = b.bind(parseContract(f))
+		p = b.bind(b.parseContract(f))
 	}
 	if p.contract == nil {
 		return accepted{}, p.problems
@@ -189,7 +189,7 @@ func (b *build) lastGood() map[string]*contract.Contract {
 		}
 		c := compiled[f.SHA256()]
 		if c == nil {
-			c = parseGood(f)
+			c = b.parseGood(f)
 		}
 		if c != nil {
 			active[major(c)] = c
@@ -199,8 +199,8 @@ func (b *build) lastGood() map[string]*contract.Contract {
 }
 
 // parseGood reads a version that was in force; nil when this capd no longer reads it, and there is nothing to compare with.
-func parseGood(f File) *contract.Contract {
-	n, ps := document.Parse(f.Path, f.Source)
+func (b *build) parseGood(f File) *contract.Contract {
+	n, ps := b.trees.parse(f)
 	if ps.Err() != nil {
 		return nil
 	}

@@ -36,6 +36,10 @@ func (p *Params) Check(args map[string]any) (map[string]any, *outcome.Refusal) {
 			return nil, outcome.Refuse(outcome.InvalidParameter, fmt.Sprintf("argument %q cannot be used: %s", name, show(full[name])))
 		}
 		values[name] = v.Any()
+		if back, _ := physical.OfAny(values[name]); !back.Equal(v) {
+			return nil, outcome.Refuse(outcome.InvalidParameter, fmt.Sprintf("argument %q: the number %s has more digits than can be computed with; the nearest that has not is %s",
+				name, show(full[name]), back))
+		}
 	}
 	return values, nil
 }
@@ -90,7 +94,7 @@ func (p *Params) refusal(err error, args map[string]any) *outcome.Refusal {
 	case *kind.ExclusiveMaximum:
 		return p.outOfRange(name, value, "not below", k.Want)
 	case *kind.Type:
-		return invalidArgument("is a %s, but a %s is needed; got %s", k.Got, strings.Join(k.Want, " or "), value)
+		return invalidArgument("is %s, but %s is needed; got %s", article(k.Got), article(strings.Join(k.Want, " or ")), value)
 	case *kind.Enum:
 		return invalidArgument("cannot be %s; use one of %s", value, show(k.Want))
 	case *kind.Pattern:
@@ -99,6 +103,18 @@ func (p *Params) refusal(err error, args map[string]any) *outcome.Refusal {
 		return invalidArgument("= %s is no multiple of %s", value, decimalText(k.Want))
 	default:
 		return invalidArgument("= %s does not satisfy %q of its schema", value, strings.Join(k.KeywordPath(), "/"))
+	}
+}
+
+// article puts the article before the name of a JSON type.
+func article(name string) string {
+	switch {
+	case name == "null":
+		return name
+	case strings.ContainsRune("aeio", rune(name[0])):
+		return "an " + name
+	default:
+		return "a " + name
 	}
 }
 

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"slices"
@@ -31,12 +32,13 @@ type build struct {
 	active   map[string]*contract.Contract // last good, by tool and major version; nil until it is needed
 	prepared map[string]prepared           // contracts as written, by path
 	warnings document.Problems
+	trees    *trees
 	schemas  *schemas
 	snapshot *Snapshot
 }
 
-func newBuild(c Candidate, good map[string]File, drivers []hal.Driver, before *Snapshot) *build {
-	b := &build{drivers: drivers, before: before, good: good, rejected: map[string]Rejected{}, schemas: newSchemas(), tools: map[string]*contract.Contract{},
+func newBuild(c Candidate, good map[string]File, parsed *trees, drivers []hal.Driver, before *Snapshot) *build {
+	b := &build{drivers: drivers, before: before, good: good, trees: parsed, rejected: map[string]Rejected{}, schemas: newSchemas(), tools: map[string]*contract.Contract{},
 		prepared: map[string]prepared{}, snapshot: emptySnapshot()}
 	for _, f := range c.Files {
 		if f.Err != nil {
@@ -128,7 +130,7 @@ func (b *build) standing(f File) standing {
 	switch {
 	case !known:
 		return added
-	case old.SHA256() == f.SHA256():
+	case bytes.Equal(old.Source, f.Source):
 		return unchanged
 	default:
 		return changed
@@ -159,7 +161,7 @@ func (b *build) finish() {
 }
 
 func (b *build) profile(f File) (*access.Profile, document.Problems) {
-	n, ps := document.Parse(f.Path, f.Source)
+	n, ps := b.trees.parse(f)
 	if ps.Err() != nil {
 		return nil, ps
 	}

@@ -85,11 +85,11 @@ func readFolder(path string, kind Kind) ([]File, error) {
 	}
 	var files []File
 	for _, e := range entries {
-		if e.IsDir() || strings.HasPrefix(e.Name(), ".") || !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(e.Name())) {
-			continue
+		if !e.IsDir() && !strings.HasPrefix(e.Name(), ".") && slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(e.Name())) {
+			files = append(files, File{Path: filepath.Join(path, e.Name())})
 		}
-		files = append(files, readFile(filepath.Join(path, e.Name()), kind))
 	}
+	each(len(files), func(i int) { files[i] = readFile(files[i].Path, kind) })
 	return files, nil
 }
 

@@ -2,6 +2,7 @@ package registry
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -138,6 +139,10 @@ func (k *compiler) motion(x *Action) {
 	for _, p := range a.Permits {
 		k.permit(x, p)
 	}
+	if a.Hold != nil && a.Hold.While != "" {
+		program, aliases := k.condition(x, a.Hold.While, a.Hold.Pos, "actions."+a.ID+".hold.while", "condition of the hold")
+		x.While = &Await{When: program, Aliases: aliases}
+	}
 	if a.Verify == nil || k.pointsMissing() {
 		return
 	}
@@ -146,12 +151,33 @@ func (k *compiler) motion(x *Action) {
 			x.Absolute = false
 		}
 	}
-	plan, err := verify.Compile(a.Verify, written, x.Scope)
+	scope, echoes := k.proof(x)
+	plan, err := verify.Compile(a.Verify, written, scope)
 	if err != nil {
-		k.add(a.Verify.Pos, "actions."+a.ID+".verify", "verification", stripPos(err), "")
+		hint := ""
+		if len(echoes) > 0 {
+			hint = strings.Join(echoes, " and ") + " only reads back what was written, because it lies in the same memory; name a point that does not"
+		}
+		k.add(a.Verify.Pos, "actions."+a.ID+".verify", "verification", stripPos(err), hint)
 		return
 	}
 	x.Plan = plan
+}
+
+// proof is the scope of a verification: a point in the memory that the action writes only reads back what was written, whatever its
+// role says.
+func (k *compiler) proof(x *Action) (scope verify.Scope, echoes []string) {
+	scope = x.Scope
+	scope.Points = maps.Clone(k.points)
+	for _, alias := range inventory.SortedKeys(k.points) {
+		p := scope.Points[alias]
+		if slices.ContainsFunc(x.Steps, func(s Step) bool { return s.Point.Shares(k.bound[alias]) }) && p.Role != "" && p.Role != physical.Setpoint {
+			p.Role = physical.Setpoint
+			scope.Points[alias] = p
+			echoes = append(echoes, p.Ref)
+		}
+	}
+	return scope, echoes
 }
 
 // pointsMissing reports whether an alias could not be bound, which explains every later problem.

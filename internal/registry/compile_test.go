@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -139,5 +140,50 @@ func TestProblemsOfAFileComeInItsOrder(t *testing.T) {
 			t.Errorf("line %d after %d", p.Pos.Line, last.Line)
 		}
 		last = p.Pos
+	}
+}
+
+// A machine that takes a write and does nothing must not be confirmed by its own memory, under whatever name that is read.
+func TestWhatLiesInTheWrittenMemoryIsNoWitness(t *testing.T) {
+	const plant = `inventory: capd/v1
+links: {NET: {transport: modbus_tcp, endpoint: "10.1.2.3:502"}}
+devices: {PLC: {link: NET, unit_id: 1}, AGAIN: {link: NET, unit_id: 1}}
+assets:
+  FAN:
+    device: PLC
+    points:
+      run: {at: {table: holding_register, address: 30, type: uint16}, unit: "1", role: setpoint, access: read_write, envelope: {min: 0, max: 1}}
+      runs: {at: WHERE, role: feedback, update: 100ms}
+`
+	const tool = `contract: capd/v1
+tool: fan
+version: 1.0.0
+title: Fan
+asset: FAN
+points: {run: FAN.run, runs: FAN.runs}
+actions:
+  start: {effect: actuate, description: Starts the fan., security: {permissions: [fan:write]}, execute: [{write: run, value: 1}],
+    verify: {min_level: E4, within: 5s, expect: [{point: runs, is: WHAT}]}}
+`
+	for name, c := range map[string]struct {
+		where, what string
+		echo        bool
+	}{
+		"another register":              {"{table: holding_register, address: 31, type: uint16}, unit: \"1\"", "1", false},
+		"the same number elsewhere":     {"{table: input_register, address: 30, type: uint16}, unit: \"1\"", "1", false},
+		"a bit of the register":         {"{table: holding_register, address: 30, type: uint16, bit: 0}", "true", true},
+		"the register of another name":  {"{table: holding_register, address: 30, type: uint16}, device: AGAIN, unit: \"1\"", "1", true},
+		"a bit of it, and another name": {"{table: holding_register, address: 30, type: uint16, bit: 0}, device: AGAIN", "true", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBox(t)
+			b.drivers = []hal.Driver{modbus.New()}
+			b.write("assets.d/plant.yaml", strings.Replace(plant, "WHERE", c.where, 1), "contracts.d/x.yaml", strings.Replace(tool, "WHAT", c.what, 1))
+			s := b.publish()
+			said := fmt.Sprint(s.Rejected)
+			if rejected := len(s.Rejected) > 0; rejected != c.echo || rejected && !strings.Contains(said, "FAN.runs only reads back what was written") {
+				t.Errorf("rejected %v", said)
+			}
+		})
 	}
 }

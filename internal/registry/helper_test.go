@@ -80,6 +80,7 @@ func (b *box) start(subscribers ...func(*Snapshot)) {
 	b.db, err = store.Open(filepath.Join(b.dir, "registry.db"), store.Options{Format: 1})
 	must(b.t, err)
 	b.Registry = New(b.db, []hal.Driver{paper{}}, slog.New(slog.DiscardHandler), subscribers...)
+	b.program = "this program"
 }
 
 // restart is what a new process finds.

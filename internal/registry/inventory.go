@@ -5,7 +5,6 @@ import (
 
 	"capd/internal/document"
 	"capd/internal/field"
-	"capd/internal/hal"
 	"capd/internal/inventory"
 )
 
@@ -14,7 +13,7 @@ import (
 func (b *build) inventory() {
 	for {
 		files := b.of(KindInventory)
-		inv, binding, ps := checkInventory(files, b.drivers)
+		inv, binding, ps := b.checkInventory(files)
 		guilty := b.guilty(files, ps)
 		if len(guilty) == 0 {
 			b.snapshot.Inventory, b.snapshot.Binding = inv, binding
@@ -74,7 +73,7 @@ func (b *build) culprit(files []File, ps document.Problems) (charge, bool) {
 		if old, ok := b.good[f.Path]; ok {
 			without = append(without, old)
 		}
-		_, _, rest := checkInventory(without, b.drivers)
+		_, _, rest := b.checkInventory(without)
 		if mended := slices.DeleteFunc(errorsOf(ps), func(p document.Problem) bool { return slices.Contains(rest, p) }); len(mended) > 0 && len(errorsOf(rest)) < len(errorsOf(ps)) {
 			why := document.Problem{Pos: document.Pos{File: f.Path}, Rule: "inventory", Message: "as written, it breaks what is in force in other files",
 				Hint: "see the problems there; change these files together"}
@@ -88,11 +87,11 @@ func errorsOf(ps document.Problems) document.Problems {
 	return slices.DeleteFunc(slices.Clone(ps), func(p document.Problem) bool { return p.Warning })
 }
 
-func checkInventory(files []File, drivers []hal.Driver) (*inventory.Inventory, *field.Binding, document.Problems) {
+func (b *build) checkInventory(files []File) (*inventory.Inventory, *field.Binding, document.Problems) {
 	var nodes []*document.Node
 	var all document.Problems
 	for _, f := range files {
-		n, ps := document.Parse(f.Path, f.Source)
+		n, ps := b.trees.parse(f)
 		all.Add(ps...)
 		if ps.Err() == nil {
 			nodes = append(nodes, n)
@@ -100,7 +99,7 @@ func checkInventory(files []File, drivers []hal.Driver) (*inventory.Inventory, *
 	}
 	inv, ps := inventory.Parse(nodes...)
 	all.Add(ps...)
-	binding, ps := field.Bind(inv, drivers)
+	binding, ps := field.Bind(inv, b.drivers)
 	all.Add(ps...)
 	return inv, binding, all
 }

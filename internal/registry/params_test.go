@@ -2,6 +2,7 @@ package registry
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"strings"
 	"testing"
@@ -34,6 +35,22 @@ func params(t testing.TB, source string, effect contract.Effect) Params {
 	return p
 }
 
+// A number that is rounded on its way to the machine would be confirmed, and not be the one that was asked for.
+func TestANumberThatWouldBeRoundedIsRefused(t *testing.T) {
+	p := params(t, "type: object\nadditionalProperties: false\nrequired: [n]\nproperties: {n: {type: number, minimum: -1e30, maximum: 1e30}}\n", contract.Actuate)
+	for text, nearest := range map[string]string{"9007199254740993": "9007199254740992", "1000000000000000001": "1000000000000000000", "60.000000000000000000001": "60",
+		"-0.10000000000000000001": "-0.1", "9007199254740992": "", "0.1": "", "-12345.678": "", "1e22": "", "2.5e-7": "", "0": ""} {
+		got, refusal := p.Check(map[string]any{"n": json.Number(text)})
+		if want := fmt.Sprintf(`argument "n": the number %s has more digits than can be computed with; the nearest that has not is %s`, text, nearest); nearest != "" {
+			if refusal == nil || refusal.Message != want {
+				t.Errorf("%s: %v %v", text, got, refusal)
+			}
+		} else if refusal != nil {
+			t.Errorf("%s: %v", text, refusal)
+		}
+	}
+}
+
 func TestEveryWrongArgumentIsRefusedWithTheNextStep(t *testing.T) {
 	p := params(t, parameters, contract.Actuate)
 	const takes = `"mode", "name", "opening", "speed", "step", "tag", "urgent", "window"`
@@ -48,8 +65,8 @@ func TestEveryWrongArgumentIsRefusedWithTheNextStep(t *testing.T) {
 		"not below":        {`{"opening": 1, "speed": 10}`, "OUT_OF_RANGE", `argument "speed" = 10 is not below 10`},
 		"a tiny limit":     {`{"opening": 1, "step": 0}`, "OUT_OF_RANGE", `argument "step" = 0 is below the minimum 0.000000125`},
 		"text":             {`{"opening": "60"}`, "INVALID_PARAMETER", `argument "opening" is a string, but a number is needed; got "60"`},
-		"null":             {`{"opening": null}`, "INVALID_PARAMETER", `argument "opening" is a null, but a number is needed; got null`},
-		"no integer":       {`{"opening": 1, "speed": 2.5}`, "INVALID_PARAMETER", `argument "speed" is a number, but a integer is needed; got 2.5`},
+		"null":             {`{"opening": null}`, "INVALID_PARAMETER", `argument "opening" is null, but a number is needed; got null`},
+		"no integer":       {`{"opening": 1, "speed": 2.5}`, "INVALID_PARAMETER", `argument "speed" is a number, but an integer is needed; got 2.5`},
 		"not listed":       {`{"opening": 1, "mode": "sloow"}`, "INVALID_PARAMETER", `argument "mode" cannot be "sloow"; use one of ["slow","fast"]`},
 		"pattern":          {`{"opening": 1, "tag": "x"}`, "INVALID_PARAMETER", `argument "tag" = "x" does not match the pattern ^[A-Z]{2}$`},
 		"no multiple":      {`{"opening": 1, "step": 0.7}`, "INVALID_PARAMETER", `argument "step" = 0.7 is no multiple of 0.5`},

@@ -17,6 +17,7 @@ type Registry struct {
 	drivers     []hal.Driver
 	db          *store.DB
 	log         *slog.Logger
+	program     string // as programID gives it; without one no parsed tree is kept
 	publishing  sync.Mutex
 	published   string // digest of the candidate in force; guarded by publishing
 	active      atomic.Pointer[Snapshot]
@@ -26,7 +27,11 @@ type Registry struct {
 // New makes a registry over an opened store. It serves an empty snapshot until the first Publish. Each subscriber is called, in
 // order, after a snapshot was swapped in; they are given here because nothing may be wired later.
 func New(db *store.DB, drivers []hal.Driver, log *slog.Logger, subscribers ...func(*Snapshot)) *Registry {
-	r := &Registry{drivers: drivers, db: db, log: log, subscribers: subscribers}
+	program, err := programID()
+	if err != nil {
+		log.Info("every start parses every file", "because", err)
+	}
+	r := &Registry{drivers: drivers, db: db, log: log, program: program, subscribers: subscribers}
 	r.active.Store(emptySnapshot())
 	return r
 }
@@ -46,11 +51,11 @@ func (r *Registry) Publish(ctx context.Context, c Candidate) (*Snapshot, error) 
 	if digest == r.published {
 		return r.Snapshot(), nil // a reload by hand and the watch over the folders see the same change
 	}
-	good, err := r.loadGood()
+	good, stored, err := r.load()
 	if err != nil {
 		return nil, fmt.Errorf("registry: read the last good set: %w", err)
 	}
-	b := newBuild(c, good, r.drivers, r.Snapshot())
+	b := newBuild(c, good, newTrees(r.program, stored), r.drivers, r.Snapshot())
 	s := b.run()
 	if err := r.save(b); err != nil {
 		return nil, fmt.Errorf("registry: save the new set: %w; the old set goes on serving", err)

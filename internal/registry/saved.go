@@ -1,20 +1,18 @@
 package registry
 
 import (
-	"cmp"
+	"encoding/json"
 	"errors"
-	"slices"
-	"strings"
 	"time"
 
-	"capd/internal/contract"
 	"capd/internal/store"
 )
 
 // Buckets of the store that belong to the registry.
 const (
 	bucketFiles    = "files"    // path -> savedFile: the last good version of each file
-	bucketVersions = "versions" // tool@version -> savedFile: every contract version that was ever in force
+	bucketTrees    = "trees"    // path -> sealed tree: what the parse of a file in force gave
+	bucketVersions = "versions" // tool@version@hash -> savedFile: contract versions that were in force
 )
 
 type savedFile struct {
@@ -25,96 +23,70 @@ type savedFile struct {
 	Published time.Time `json:"published"`
 }
 
-func (r *Registry) loadGood() (map[string]File, error) {
-	good := map[string]File{}
-	err := r.db.View(func(tx store.Tx) error {
-		return store.ForEachJSON(tx, bucketFiles, "", func(_ string, s savedFile) error {
-			good[s.Path] = File{Path: s.Path, Kind: s.Kind, Source: s.Source}
-			return nil
-		})
+// load gives the last good version of each file, and the sealed trees, both by path.
+func (r *Registry) load() (good map[string]File, trees map[string][]byte, err error) {
+	var saved [][]byte
+	trees = map[string][]byte{}
+	err = r.db.View(func(tx store.Tx) error {
+		return errors.Join(
+			tx.ForEach(bucketFiles, "", func(_ string, data []byte) error { saved = append(saved, data); return nil }),
+			tx.ForEach(bucketTrees, "", func(path string, sealed []byte) error { trees[path] = sealed; return nil }))
 	})
-	return good, err
+	if err != nil {
+		return nil, nil, err
+	}
+	good, err = decodeSaved(saved)
+	return good, trees, err
 }
 
-// save writes the set in force in one transaction: what is served, and nothing of what was rejected.
+func decodeSaved(saved [][]byte) (map[string]File, error) {
+	files, errs := make([]savedFile, len(saved)), make([]error, len(saved))
+	each(len(saved), func(i int) { errs[i] = json.Unmarshal(saved[i], &files[i]) })
+	good := map[string]File{}
+	for _, s := range files {
+		good[s.Path] = File{Path: s.Path, Kind: s.Kind, Source: s.Source}
+	}
+	return good, errors.Join(errs...)
+}
+
+// save writes the set in force in one transaction: what is served, and nothing of what was rejected. Where the store is too full for
+// the trees, it does without them.
 func (r *Registry) save(b *build) error {
-	return r.db.Update(func(tx store.Tx) error {
-		kept := map[string]bool{}
-		for _, f := range b.use {
-			kept[f.Path] = true
-			if old, ok := b.good[f.Path]; ok && old.SHA256() == f.SHA256() {
-				continue
-			}
-			if err := store.PutJSON(tx, bucketFiles, f.Path, saved(f)); err != nil {
+	err := r.db.Update(func(tx store.Tx) error { return errors.Join(saveSet(tx, b), b.trees.save(tx, b.use)) })
+	var full *store.SizeError
+	if !errors.As(err, &full) {
+		return err
+	}
+	if err := r.db.Update(b.trees.drop); err != nil { // by itself: room that is freed is there for the next transaction
+		return err
+	}
+	return r.db.Update(func(tx store.Tx) error { return saveSet(tx, b) })
+}
+
+func saveSet(tx store.Tx, b *build) error {
+	kept := map[string]bool{}
+	for _, f := range b.use {
+		kept[f.Path] = true
+		if b.standing(f) == unchanged {
+			continue
+		}
+		if err := store.PutJSON(tx, bucketFiles, f.Path, saved(f)); err != nil {
+			return err
+		}
+	}
+	for _, rejected := range b.rejected {
+		kept[rejected.File] = true // its last good version stays, even while it is suspended
+	}
+	for path := range b.good {
+		if !kept[path] {
+			if err := tx.Delete(bucketFiles, path); err != nil {
 				return err
 			}
 		}
-		for _, rejected := range b.rejected {
-			kept[rejected.File] = true // its last good version stays, even while it is suspended
-		}
-		for path := range b.good {
-			if !kept[path] {
-				if err := tx.Delete(bucketFiles, path); err != nil {
-					return err
-				}
-			}
-		}
-		return saveVersions(tx, b)
-	})
-}
-
-func saveVersions(tx store.Tx, b *build) error {
-	sources := map[string]File{}
-	for _, f := range b.use {
-		sources[f.Path] = f
 	}
-	for _, c := range b.snapshot.Contracts {
-		key := c.Tool + "@" + c.Version.String() + "@" + c.SHA256[:12]
-		_, err := tx.Get(bucketVersions, key)
-		if err == nil {
-			continue
-		}
-		if !errors.Is(err, store.ErrNotFound) {
-			return err
-		}
-		if err := store.PutJSON(tx, bucketVersions, key, saved(sources[c.File])); err != nil {
-			return err
-		}
-	}
-	return nil
+	return saveVersions(tx, b)
 }
 
 func saved(f File) savedFile {
 	return savedFile{Path: f.Path, Kind: f.Kind, SHA256: f.SHA256(), Source: f.Source, Published: time.Now().UTC()}
-}
-
-// Version is one contract version that was in force at some time.
-type Version struct {
-	Key       string    `json:"key"` // tool@version@hash
-	Path      string    `json:"path"`
-	SHA256    string    `json:"sha256"`
-	Published time.Time `json:"published"`
-}
-
-// History lists every version of a tool that was ever in force, in the order of their versions, then of their publication.
-func (r *Registry) History(tool string) ([]Version, error) {
-	var all []Version
-	err := r.db.View(func(tx store.Tx) error {
-		return store.ForEachJSON(tx, bucketVersions, tool+"@", func(key string, s savedFile) error {
-			all = append(all, Version{Key: key, Path: s.Path, SHA256: s.SHA256, Published: s.Published})
-			return nil
-		})
-	})
-	slices.SortStableFunc(all, func(x, y Version) int {
-		return cmp.Or(x.version().Compare(y.version()), x.Published.Compare(y.Published))
-	})
-	return all, err
-}
-
-// version is the contract version in the key; the zero one for a key of another form.
-func (v Version) version() contract.Version {
-	_, rest, _ := strings.Cut(v.Key, "@")
-	number, _, _ := strings.Cut(rest, "@")
-	version, _ := contract.ParseVersion(number)
-	return version
 }

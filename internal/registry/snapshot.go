@@ -52,6 +52,7 @@ type Action struct {
 	Permits  []Permit
 	Steps    []Step
 	Undo     []Step // withdraw
+	While    *Await // of a hold: what must be so for another assertion; nil is anything
 	Plan     *verify.Plan
 	Returned []verify.Point // for reads
 	Writes   []string       // assets written, in order

@@ -35,6 +35,7 @@ const (
 	vfdTripped        faultID = "X4"
 	p02Tripped        faultID = "X5"
 	phaseLost         faultID = "X6"
+	closedSwitchStuck faultID = "X7"
 )
 
 const (
@@ -94,6 +95,7 @@ func faultList() []fault {
 		{sealWaterLost, "seal water lost", "status bit 1 falls, P-01 stops", setSealWater},
 		{vfdTripped, "VFD tripped", "P-01's VFD is in fault 7 (overcurrent) until it is reset", setTripped},
 		{p02Tripped, "P-02 tripped", "the motor protection holds P-02 off, status bit 3", nil},
+		{closedSwitchStuck, "closed limit switch stuck", "ZSC of XV-03 stays on, wherever the valve is", nil},
 		{phaseLost, "phase fault", "a phase is missing, P-02 is held off, status bit 2", nil},
 	}
 }

@@ -59,7 +59,7 @@ func (m *model) image() {
 		u.set(tagFCVPosition, wireBreak)
 	}
 	u.set(tagZSO, bits(m.xv >= 1))
-	u.set(tagZSC, bits(m.xv <= 0))
+	u.set(tagZSC, bits(m.xv <= 0 || m.faults.on(closedSwitchStuck)))
 	u.set(tagLSH, bits(m.lsh))
 	u.set(tagP02Aux, bits(m.contactor()))
 }

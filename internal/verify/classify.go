@@ -19,6 +19,7 @@ const (
 	contradicted              // it settled elsewhere
 	moving                    // it had not settled
 	silent                    // no usable reading near the deadline
+	doubtful                  // it settled, but its witness is not to be believed
 )
 
 // finding is a claim, its state, and the reading that shows it best.
@@ -26,12 +27,13 @@ type finding struct {
 	claim  claim
 	state  state
 	answer answer
-	cause  physical.Cause
+	mute   silence // of a silent or doubtful one: what gave no usable reading
+	rival  string  // of a doubtful one: the ASSET.point that contradicts its witness, "" when the witness itself failed
 }
 
-func (t *Trial) findAll(claims []claim, upTo int) []finding {
-	all := make([]finding, len(claims))
-	for i, c := range claims {
+func (t *Trial) findAll(upTo int) []finding {
+	all := make([]finding, len(t.claims))
+	for i, c := range t.claims {
 		all[i] = t.find(c, upTo)
 	}
 	return all
@@ -45,13 +47,14 @@ type sample struct {
 
 // find judges one claim at the end of the rounds. Only what it said since it last did not apply counts.
 func (t *Trial) find(c claim, upTo int) finding {
-	f := finding{claim: c, state: skipped, cause: physical.CauseStale}
+	f := finding{claim: c, state: skipped}
 	var usable []sample
 	known := -1 // the last round that answers
 	for i := 0; i <= upTo; i++ {
 		switch a := t.ask(c, i); a.state {
 		case noAnswer:
-			f.state, f.answer, f.cause = silent, a, causeOf(a)
+			f.state, f.answer = silent, a
+			f.mute = t.silenceOf(c, i).after(f.mute)
 		case notApplicable:
 			known, usable = i, nil
 		default:
@@ -59,16 +62,20 @@ func (t *Trial) find(c claim, upTo int) finding {
 		}
 	}
 	switch {
-	case known < 0 || t.roundEnd(upTo).Sub(t.roundStart(known)) > t.staleAfter(c, upTo):
+	case known < 0 || t.looks[upTo].end.Sub(t.looks[known].start) > t.staleAfter(c, upTo):
 		return f
 	case len(usable) == 0:
 		f.state = skipped
 		return f
 	}
 	f.answer = usable[len(usable)-1].answer
-	f.state = t.judgeTail(c, t.tail(c, usable))
+	tail := t.tail(c, usable)
+	f.state = t.judgeTail(c, tail)
 	if newer, ok := t.newest(c, known+1); ok && newer.state != f.answer.state && f.state != moving {
 		f.state, f.answer = moving, newer
+	}
+	if mute, ok := t.failedSince(c, tail[0].round); ok && f.state == contradicted {
+		f.state, f.mute = doubtful, mute
 	}
 	return f
 }
@@ -76,40 +83,28 @@ func (t *Trial) find(c claim, upTo int) finding {
 // newest is what the latest of the rounds from one on says of a claim when its readings are taken at their word; false when none
 // holds or fails.
 func (t *Trial) newest(c claim, from int) (a answer, ok bool) {
-	for i := len(t.rounds) - 1; i >= from; i-- {
-		if a := t.atItsWord(i).ask(c, 0); a.state == holds || a.state == fails {
+	for i := len(t.looks) - 1; i >= from; i-- {
+		if a := t.askBy(t.atItsWord, c, i); a.state == holds || a.state == fails {
 			return a, true
 		}
 	}
 	return answer{}, false
 }
 
-func causeOf(a answer) physical.Cause {
-	switch a.standing {
-	case frozen, pending:
-		return physical.CauseFrozen
-	case unusable:
-		if a.reading.Cause != physical.CauseNone {
-			return a.reading.Cause
-		}
-	}
-	return physical.CauseStale
-}
-
-// staleAfter is how old the last usable reading of a claim may be at the deadline.
+// staleAfter is how old the last usable reading of a claim may be at the deadline. A slow round does not make its own readings old.
 func (t *Trial) staleAfter(c claim, upTo int) time.Duration {
-	slowest := time.Duration(0)
-	for i := max(0, upTo-3); i <= upTo; i++ {
-		slowest = max(slowest, t.rounds[i].Readings[c.point.Ref].At.Sub(t.roundStart(i)))
+	within := time.Duration(0)
+	if p := t.pulses[c.point.Device]; p != nil {
+		within = p.Within
 	}
-	return max(t.plan.Settle, t.plan.liveness[c.point.Device].Within) + 2*(t.plan.Poll+slowest)
+	return max(t.plan.Settle, within) + 2*(t.plan.Poll+t.slowest(upTo))
 }
 
 // tail is the usable samples of the settle time before the last one, and the one sample that completes it. It does not reach over
 // a hole: what the machine did there is not known.
 func (t *Trial) tail(c claim, usable []sample) []sample {
 	last := len(usable) - 1
-	window, hole := max(t.plan.Settle, 2*t.plan.Poll), max(t.plan.Settle/2, 3*t.plan.Poll)+t.slowest()
+	window, hole := max(t.plan.Settle, 2*t.plan.Poll), max(t.plan.Settle/2, 3*t.plan.Poll)+t.slowest(len(t.looks)-1)
 	for i := last; i >= 0; i-- {
 		if i < last && t.span(c, usable[i].round, usable[i+1].round) > hole {
 			return usable[i+1:]
@@ -217,12 +212,14 @@ func all(samples []sample, ok func(answer) bool) bool {
 	return true
 }
 
-// classify is the decision at the deadline: a contradiction refutes; else what must agree and is still moving, or silent, leaves
-// it unknown; else everything up to the minimum level agreed, and it is confirmed if it did so together.
-func (t *Trial) classify(claims []claim) Decision {
-	findings := t.findAll(claims, len(t.rounds)-1)
+// classify is the decision at the deadline: a contradiction refutes, unless its witness is not to be believed; else what must agree
+// and is still moving, or silent, leaves it unknown; else everything up to the minimum level agreed, and it is confirmed if it did
+// so together.
+func (t *Trial) classify() Decision {
+	findings := t.findAll(len(t.looks) - 1)
+	t.doubt(findings)
 	level, reached := t.acked(), false
-	var refutes, moves, silence *finding
+	var refutes, doubts, moves, silence *finding
 	for i := range findings {
 		f := &findings[i]
 		needed := f.claim.level <= t.plan.MinLevel
@@ -232,6 +229,8 @@ func (t *Trial) classify(claims []claim) Decision {
 			reached = reached || f.claim.level >= t.plan.MinLevel
 		case f.state == contradicted && (refutes == nil || f.claim.level < refutes.claim.level):
 			refutes = f
+		case f.state == doubtful && doubts == nil:
+			doubts = f
 		case f.state == moving && needed && (moves == nil || moves.answer.state == holds):
 			moves = f
 		case f.state == silent && needed && silence == nil:
@@ -242,15 +241,17 @@ func (t *Trial) classify(claims []claim) Decision {
 	switch {
 	case refutes != nil:
 		d = mismatch(*refutes, level, t.everHeld(refutes.claim))
+	case doubts != nil:
+		d.Code, d.Layer, d.Message = outcome.FeedbackBad, outcome.LayerVerification, doubtMessage(*doubts)
 	case moves != nil:
 		d = unsettled(*moves, level)
 	case silence != nil:
-		d.Code, d.Layer = silenceCode(silence.cause)
+		d.Code, d.Layer = silenceCode(silence.mute.cause())
 		d.Message = silenceMessage(*silence)
 	case !reached:
 		d.Code, d.Layer = outcome.VerifyTimeout, outcome.LayerVerification
 		d.Message = fmt.Sprintf("no witness of level %s applied before the deadline", t.plan.MinLevel)
-	case !t.heldTogether(claims):
+	case !t.heldTogether():
 		d.Code, d.Layer, d.Counts = outcome.VerifyTimeout, outcome.LayerDevice, true
 		d.Message = fmt.Sprintf("every expectation held for a while, but not all of them together for %s", t.plan.Settle)
 	default:
@@ -259,19 +260,19 @@ func (t *Trial) classify(claims []claim) Decision {
 	return t.finish(d, findings)
 }
 
-// heldTogether reports whether the claims up to the minimum level held together through a settle time, up to the last round in
-// which all of them answer.
-func (t *Trial) heldTogether(claims []claim) bool {
+// heldTogether reports whether the claims up to the minimum level held together through a settle time, one of that level among them,
+// up to the last round in which all of them answer.
+func (t *Trial) heldTogether() bool {
 	var needed []claim
-	for _, c := range claims {
+	for _, c := range t.claims {
 		if c.level <= t.plan.MinLevel {
 			needed = append(needed, c)
 		}
 	}
-	for end := len(t.rounds) - 1; end >= 0; end-- {
-		if t.extend(needed, make([]stay, len(needed)), end) {
-			_, ok := t.together(needed, end)
-			return ok
+	for end := len(t.looks) - 1; end >= 0; end-- {
+		if t.allHold(needed, end) {
+			level, ok := t.together(needed, end)
+			return ok && level >= t.plan.MinLevel
 		}
 	}
 	return false
@@ -279,12 +280,12 @@ func (t *Trial) heldTogether(claims []claim) bool {
 
 // everHeld reports whether a claim held in any round.
 func (t *Trial) everHeld(c claim) bool {
-	for i := range t.rounds {
-		if t.ask(c, i).state == holds {
+	for i := t.final; i < len(t.looks); i++ {
+		if t.state(c, i) == holds {
 			return true
 		}
 	}
-	return false
+	return t.held[c.index]
 }
 
 // absent reports whether every value that was written reads otherwise at the end: then no command stands in the machine.

@@ -3,7 +3,6 @@ package verify
 import (
 	"time"
 
-	"capd/internal/expression"
 	"capd/internal/outcome"
 	"capd/internal/physical"
 )
@@ -22,9 +21,9 @@ type Decision struct {
 }
 
 // Decide judges the rounds so far. Before the deadline it answers only when the case is settled; at the deadline it always
-// answers. It is a pure function of the trial.
+// answers. It is a pure function of the rounds that were added.
 func (t *Trial) Decide(deadline bool) (Decision, bool) {
-	if len(t.rounds) == 0 {
+	if len(t.looks) == 0 {
 		if !deadline {
 			return Decision{}, false
 		}
@@ -34,105 +33,41 @@ func (t *Trial) Decide(deadline bool) (Decision, bool) {
 	if d, ok := t.refuted(); ok {
 		return d, true
 	}
-	claims := t.claims()
-	if d, ok := t.confirmed(claims); ok {
+	if d, ok := t.confirmed(); ok {
 		return d, true
 	}
 	if !deadline {
 		return Decision{}, false
 	}
-	return t.classify(claims), true
-}
-
-// condition evaluates a boolean program; unknown when a name has no accepted reading.
-func condition(p *expression.Program, env map[string]any) (value, known bool) {
-	got, err := p.Eval(env)
-	if err != nil {
-		return false, false
-	}
-	b, ok := got.(bool)
-	return b, ok
-}
-
-// refuted looks for a refute condition that was false, rose after the act and held.
-func (t *Trial) refuted() (Decision, bool) {
-	for _, r := range t.plan.Refute {
-		if !t.risen(r) {
-			continue
-		}
-		level := r.Level
-		return t.finish(Decision{Verdict: outcome.Refuted, RefutedAt: &level, Level: t.acked(), Code: outcome.VerifyMismatch,
-			Layer: outcome.LayerDevice, Message: r.Reason, Counts: r.Counts}, nil), true
-	}
-	return Decision{}, false
-}
-
-func (t *Trial) risen(r Refute) bool {
-	wasFalse := t.falseAtBaseline(r)
-	var since time.Time
-	for i := range t.rounds {
-		env, _ := t.env(i)
-		value, known := condition(r.When, env)
-		switch {
-		case !known:
-			since = time.Time{}
-		case !value:
-			wasFalse, since = true, time.Time{}
-		case wasFalse && since.IsZero():
-			since = t.roundStart(i)
-		}
-		if !since.IsZero() && t.roundStart(i).Sub(since) >= r.Hold {
-			return true
-		}
-	}
-	return false
-}
-
-func (t *Trial) falseAtBaseline(r Refute) bool {
-	env := map[string]any{}
-	for k, v := range t.act.Params {
-		env[k] = v
-	}
-	for alias, p := range t.plan.names {
-		if b, ok := t.act.Baseline[p.Ref]; ok && b.Good() {
-			env[alias] = b.Value.Any()
-		}
-	}
-	value, known := condition(r.When, env)
-	return known && !value
+	return t.classify(), true
 }
 
 // confirmed looks for a window at the end of the rounds, at least settle long, in which every claim held.
-func (t *Trial) confirmed(claims []claim) (Decision, bool) {
-	end := len(t.rounds) - 1
-	for end >= 0 && t.anyPending(claims, end) {
-		end--
+func (t *Trial) confirmed() (Decision, bool) {
+	end := len(t.looks) - 1
+	for ; end >= t.final && t.anyPending(end); end-- {
+		if t.contradicted(end) {
+			return Decision{}, false
+		}
 	}
-	if t.contradictedSince(claims, end+1) {
+	if end < 0 {
 		return Decision{}, false
 	}
-	level, ok := t.together(claims, end)
+	level, ok := t.together(t.claims, end)
 	if !ok || level < t.plan.MinLevel {
 		return Decision{}, false
 	}
-	return t.finish(Decision{Verdict: outcome.Confirmed, Level: level}, t.findAll(claims, end)), true
+	return t.finish(Decision{Verdict: outcome.Confirmed, Level: level}, t.findAll(end)), true
 }
 
-func (t *Trial) anyPending(claims []claim, i int) bool {
-	for _, c := range claims {
+// anyPending reports whether something that a claim rests on in round i still waits for its device's counter.
+func (t *Trial) anyPending(i int) bool {
+	for _, c := range t.claims {
 		if _, st := t.reading(i, c.point); st == pending {
 			return true
 		}
-	}
-	return false
-}
-
-// contradictedSince reports whether a reading in the rounds from one on speaks against a claim. Such a reading may still wait for
-// its device's counter: it cannot refute, but nothing is confirmed against what the witness shows now.
-func (t *Trial) contradictedSince(claims []claim, from int) bool {
-	for i := from; i < len(t.rounds); i++ {
-		for _, c := range claims {
-			if t.atItsWord(i).ask(c, 0).state == fails {
+		for _, p := range c.needs() {
+			if _, st := t.reading(i, p); st == pending {
 				return true
 			}
 		}
@@ -140,9 +75,15 @@ func (t *Trial) contradictedSince(claims []claim, from int) bool {
 	return false
 }
 
-// atItsWord is a trial of one round alone, which takes the readings of every device at their word.
-func (t *Trial) atItsWord(i int) *Trial {
-	return &Trial{plan: &Plan{names: t.plan.names}, act: t.act, rounds: t.rounds[i : i+1], lives: map[string][]life{}}
+// contradicted reports whether a reading of round i speaks against a claim. It may still wait for its device's counter: it cannot
+// refute, but nothing is confirmed against what the witness shows now.
+func (t *Trial) contradicted(i int) bool {
+	for _, c := range t.claims {
+		if t.askBy(t.atItsWord, c, i).state == fails {
+			return true
+		}
+	}
+	return false
 }
 
 // stay is the last rounds of a window in which a claim holds.
@@ -159,16 +100,18 @@ func (t *Trial) together(claims []claim, end int) (level outcome.Level, ok bool)
 	for j := range stays {
 		stays[j].from = end + 1
 	}
-	for i := end; i >= 0; i-- {
-		if !t.extend(claims, stays, i) {
-			break
+	for i := end; i >= 0 && t.allHold(claims, i); i-- {
+		for j, c := range claims {
+			if stays[j].broken = stays[j].broken || t.state(c, i) == notApplicable; !stays[j].broken {
+				stays[j].from = i
+			}
 		}
 	}
 	for j, c := range claims {
 		if stays[j].from > end {
 			continue
 		}
-		if long := t.span(c, stays[j].from, end) >= t.plan.Settle; long {
+		if t.span(c, stays[j].from, end) >= t.plan.Settle {
 			level, ok = max(level, c.level), true
 		} else if !stays[j].broken {
 			return outcome.E0, false
@@ -177,19 +120,11 @@ func (t *Trial) together(claims []claim, end int) (level outcome.Level, ok bool)
 	return level, ok
 }
 
-// extend takes round i into the window before which stays was found; false when a claim fails in it, or has no answer.
-func (t *Trial) extend(claims []claim, stays []stay, i int) bool {
-	states := make([]answerState, len(claims))
-	for j, c := range claims {
-		if states[j] = t.ask(c, i).state; states[j] != holds && states[j] != notApplicable {
+// allHold reports whether no claim fails in round i, or has no answer.
+func (t *Trial) allHold(claims []claim, i int) bool {
+	for _, c := range claims {
+		if s := t.state(c, i); s != holds && s != notApplicable {
 			return false
-		}
-	}
-	for j, s := range states {
-		if s == notApplicable {
-			stays[j].broken = true
-		} else if !stays[j].broken {
-			stays[j].from = i
 		}
 	}
 	return true
@@ -206,12 +141,9 @@ func (t *Trial) acked() outcome.Level {
 // finish adds evidence: the baseline, and for each finding its last reading.
 func (t *Trial) finish(d Decision, findings []finding) Decision {
 	if findings == nil {
-		findings = t.findAll(t.claims(), len(t.rounds)-1)
+		findings = t.findAll(len(t.looks) - 1)
 	}
-	now := time.Time{}
-	if len(t.rounds) > 0 {
-		now = t.latest()
-	}
+	now := t.latest()
 	d.Absent = t.absent(findings)
 	for _, f := range findings {
 		if b, ok := t.act.Baseline[f.claim.point.Ref]; ok && f.claim.expect != nil {

@@ -12,23 +12,32 @@ import (
 
 // claim is one thing that a round can agree with: an expectation, or a read-back.
 type claim struct {
+	index  int // among the claims of its trial
 	point  Point
 	level  outcome.Level
 	expect *Expectation // nil for a read-back
 }
 
-func (t *Trial) claims() []claim {
+func claimsOf(p *Plan, a Act) []claim {
 	var all []claim
-	for _, p := range t.plan.ReadBack {
-		if t.act.Written[p.Ref] != nil {
-			all = append(all, claim{point: p, level: outcome.E2})
+	for _, point := range p.ReadBack {
+		if a.Written[point.Ref] != nil {
+			all = append(all, claim{index: len(all), point: point, level: outcome.E2})
 		}
 	}
-	for i := range t.plan.Expect {
-		e := &t.plan.Expect[i]
-		all = append(all, claim{point: e.Point, level: e.Level, expect: e})
+	for i := range p.Expect {
+		e := &p.Expect[i]
+		all = append(all, claim{index: len(all), point: e.Point, level: e.Level, expect: e})
 	}
 	return all
+}
+
+// needs is the points, besides its own, without which the claim cannot be judged.
+func (c claim) needs() []Point {
+	if c.expect == nil {
+		return nil
+	}
+	return c.expect.needs
 }
 
 // answer is what one round says about one claim.
@@ -49,9 +58,22 @@ const (
 	noAnswer      // no usable reading
 )
 
+// view is a way to take a point's reading in a round: with the proof that its device is alive, or at its word.
+type view func(round int, p Point) (physical.Reading, standing)
+
 // ask evaluates a claim in round i.
-func (t *Trial) ask(c claim, i int) answer {
-	r, st := t.reading(i, c.point)
+func (t *Trial) ask(c claim, i int) answer { return t.askBy(t.reading, c, i) }
+
+// state is what round i says of a claim.
+func (t *Trial) state(c claim, i int) answerState {
+	if i < t.final {
+		return t.looks[i].states[c.index]
+	}
+	return t.ask(c, i).state
+}
+
+func (t *Trial) askBy(read view, c claim, i int) answer {
+	r, st := read(i, c.point)
 	a := answer{reading: r, standing: st, state: noAnswer}
 	if c.expect == nil {
 		want := t.act.Written[c.point.Ref]
@@ -61,7 +83,7 @@ func (t *Trial) ask(c claim, i int) answer {
 		}
 		return a
 	}
-	env, usable := t.env(i)
+	env := t.env(c.expect.needs, i, read)
 	if c.expect.When != nil {
 		ok, known := condition(c.expect.When, env)
 		if !known {
@@ -72,7 +94,7 @@ func (t *Trial) ask(c claim, i int) answer {
 			return a
 		}
 	}
-	low, high, text, ok := c.expect.bounds(env, t.act.Baseline[c.point.Ref], usable)
+	low, high, text, ok := c.expect.bounds(env, t.act.Baseline[c.point.Ref])
 	a.expected = text
 	if !ok || st != accepted {
 		return a
@@ -104,25 +126,27 @@ func truth(ok bool) answerState {
 	return fails
 }
 
-// env is the names of round i for expressions: parameters, and every point with an accepted reading.
-func (t *Trial) env(i int) (map[string]any, bool) {
-	env := make(map[string]any, len(t.act.Params)+len(t.plan.names))
+// env is the names of round i for expressions: parameters, and those of the given points that have a reading that counts.
+func (t *Trial) env(points []Point, i int, read view) map[string]any {
+	if len(points) == 0 {
+		return t.act.Params
+	}
+	env := t.params(len(points))
+	for _, p := range points {
+		if r, st := read(i, p); st == accepted {
+			env[p.Alias] = r.Value.Any()
+		}
+	}
+	return env
+}
+
+// params is a copy of the parameters with room for more names.
+func (t *Trial) params(room int) map[string]any {
+	env := make(map[string]any, len(t.act.Params)+room)
 	for k, v := range t.act.Params {
 		env[k] = v
 	}
-	complete := true
-	for alias, p := range t.plan.names {
-		if _, read := t.rounds[i].Readings[p.Ref]; !read {
-			continue
-		}
-		r, st := t.reading(i, p)
-		if st == accepted {
-			env[alias] = r.Value.Any()
-		} else {
-			complete = false
-		}
-	}
-	return env, complete
+	return env
 }
 
 // value evaluates a target; false when a point that it needs has no accepted reading.
@@ -154,7 +178,7 @@ func (x Target) Value(params map[string]any) (physical.Value, error) {
 }
 
 // bounds is the interval (or the equal ends) that an expectation asks for, with its text for people.
-func (e *Expectation) bounds(env map[string]any, base physical.Reading, _ bool) (low, high physical.Value, text string, ok bool) {
+func (e *Expectation) bounds(env map[string]any, base physical.Reading) (low, high physical.Value, text string, ok bool) {
 	unit := e.Point.unitText()
 	switch e.Kind {
 	case contract.Between:
@@ -192,15 +216,10 @@ func compare(e *Expectation, got, low, high physical.Value) (answerState, physic
 		return noAnswer, physical.Decimal{}
 	}
 	if e.Kind == contract.Increases {
-		lo = lo.Add(e.Tolerance)
-		if v.GreaterThan(lo) {
-			return holds, physical.Decimal{}
-		}
-		return fails, lo.Sub(v)
+		return increased(v, lo.Add(e.Tolerance), e.slack)
 	}
-	if e.Kind != contract.Between {
-		lo, hi = lo.Sub(e.Tolerance), hi.Add(e.Tolerance)
-	}
+	reach := e.Tolerance.Add(e.slack) // a range has no tolerance of its own
+	lo, hi = lo.Sub(reach), hi.Add(reach)
 	switch {
 	case v.LessThan(lo):
 		return fails, lo.Sub(v)
@@ -211,8 +230,16 @@ func compare(e *Expectation, got, low, high physical.Value) (answerState, physic
 	}
 }
 
+// increased wants more than a least value, or no less than the slack below it where there is one.
+func increased(v, least, slack physical.Decimal) (answerState, physical.Decimal) {
+	if v.GreaterThan(least) || slack.IsPositive() && v.GreaterThanOrEqual(least.Sub(slack)) {
+		return holds, physical.Decimal{}
+	}
+	return fails, least.Sub(v)
+}
+
 // span is the time that rounds i to j surely cover for a claim: from the end of the first reading to the start of the last.
 func (t *Trial) span(c claim, i, j int) time.Duration {
-	first, last := t.rounds[i].Readings[c.point.Ref], t.rounds[j].Readings[c.point.Ref]
+	first, last := t.looks[i].readings[c.point.Ref], t.looks[j].readings[c.point.Ref]
 	return last.Started.Sub(first.At)
 }

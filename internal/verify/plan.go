@@ -2,12 +2,14 @@
 //
 // Its promise: a confirmation rests only on good readings whose request left after the act, from devices that are shown to be
 // alive at that time, held through the whole settle time and by every expectation. A contradiction counts only at the deadline,
-// or by a refute condition that rose after the act. It never writes, and it never mistakes silence for an answer.
+// or by a refute condition that rose after the act; what a broken sensor shows is not put down to the machine. It never writes, and
+// it never mistakes silence for an answer.
 package verify
 
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"capd/internal/contract"
@@ -69,6 +71,8 @@ type Expectation struct {
 	Low, High Target
 	Tolerance physical.Decimal
 	When      *expression.Program
+	needs     []Point          // what When and the targets name
+	slack     physical.Decimal // how much farther off than that a watch lets it be
 }
 
 // Relative reports whether the expectation speaks of a change from the baseline.
@@ -83,6 +87,7 @@ type Refute struct {
 	Hold   time.Duration
 	Reason string
 	Counts bool
+	needs  []Point // what When names
 }
 
 // Plan is a compiled verification. It is immutable.
@@ -93,9 +98,9 @@ type Plan struct {
 	ReadBack             []Point // written points that are read back
 	Refute               []Refute
 	Watch                *contract.Watch
-	Points               []string // everything one round reads, in order
-	liveness             map[string]Liveness
-	names                map[string]Point // alias -> point, for expressions
+	Points               []string            // everything one round reads, in order
+	liveness             map[string]Liveness // of the devices that a round reads
+	witnesses            []Point             // every point that proves something, each once
 }
 
 // The defaults of a verification.
@@ -107,7 +112,7 @@ const (
 // Compile binds a verification to its scope. written lists the aliases that the action writes. The error names the place and
 // the reason, and the plan that it returns cannot fail later for want of a name, a type, a unit or a level.
 func Compile(v *contract.Verify, written []string, s Scope) (*Plan, error) {
-	p := &Plan{MinLevel: v.MinLevel, Within: v.Within, Poll: v.Poll, Settle: v.Settle, Watch: v.Watch, liveness: s.Liveness, names: s.Points}
+	p := &Plan{MinLevel: v.MinLevel, Within: v.Within, Poll: v.Poll, Settle: v.Settle, Watch: v.Watch, liveness: map[string]Liveness{}}
 	if p.Poll < minPoll {
 		p.Poll = max(DefaultPoll, minPoll)
 	}
@@ -131,7 +136,7 @@ func Compile(v *contract.Verify, written []string, s Scope) (*Plan, error) {
 		p.Refute = append(p.Refute, x)
 	}
 	p.settle()
-	p.collect()
+	p.collect(s)
 	return p, p.reach(v)
 }
 
@@ -165,7 +170,25 @@ func compileExpect(e contract.Expect, s Scope) (Expectation, error) {
 	if e.When != "" {
 		x.When, err = expression.Compile(e.When, s.Env(), expression.Bool)
 	}
+	x.needs = s.named(x.When, x.Target.program, x.Low.program, x.High.program)
 	return x, err
+}
+
+// named is the points that programs name, each once.
+func (s Scope) named(programs ...*expression.Program) []Point {
+	var points []Point
+	for _, program := range programs {
+		if program == nil {
+			continue
+		}
+		for _, name := range program.Names() {
+			if p, ok := s.Points[name]; ok {
+				points = append(points, p)
+			}
+		}
+	}
+	slices.SortFunc(points, func(x, y Point) int { return strings.Compare(x.Alias, y.Alias) })
+	return slices.CompactFunc(points, func(x, y Point) bool { return x.Alias == y.Alias })
 }
 
 // CompileTarget compiles a literal or an expression that must give a value of the wanted type.
@@ -202,12 +225,8 @@ func compileRefute(r contract.Refute, s Scope) (Refute, error) {
 	if err != nil {
 		return Refute{}, err
 	}
-	x := Refute{When: program, Hold: r.Hold, Reason: r.Reason, Counts: r.Counts}
-	for _, name := range program.Names() {
-		point, ok := s.Points[name]
-		if !ok {
-			continue
-		}
+	x := Refute{When: program, Hold: r.Hold, Reason: r.Reason, Counts: r.Counts, needs: s.named(program)}
+	for _, point := range x.needs {
 		if level := outcome.LevelOf(point.Role); level > outcome.E0 && (x.Level == outcome.E0 || level < x.Level) {
 			x.Level = level
 		}
@@ -223,45 +242,39 @@ func (p *Plan) settle() {
 	for _, e := range p.Expect {
 		p.Settle = max(p.Settle, 2*e.Point.Update)
 	}
+	for _, point := range p.ReadBack {
+		p.Settle = max(p.Settle, 2*point.Update)
+	}
 }
 
 // collect lists every point that a round must read: witnesses, read-backs, names in conditions, liveness counters.
-func (p *Plan) collect() {
-	add := func(ref string) {
-		if !slices.Contains(p.Points, ref) {
-			p.Points = append(p.Points, ref)
-		}
-	}
-	devices := map[string]bool{}
-	use := func(point Point) { add(point.Ref); devices[point.Device] = true }
-	programs := []*expression.Program{}
-	for _, e := range p.Expect {
-		use(e.Point)
-		programs = append(programs, e.When, e.Target.program, e.Low.program, e.High.program)
-	}
-	for _, r := range p.Refute {
-		programs = append(programs, r.When)
-	}
-	for _, program := range programs {
-		if program == nil {
-			continue
-		}
-		for _, name := range program.Names() {
-			if point, ok := p.names[name]; ok {
-				use(point)
-			}
+func (p *Plan) collect(s Scope) {
+	var all []Point
+	prove := func(x Point) {
+		if !slices.ContainsFunc(p.witnesses, func(y Point) bool { return y.Ref == x.Ref }) {
+			p.witnesses = append(p.witnesses, x)
 		}
 	}
 	for _, point := range p.ReadBack {
-		use(point)
+		prove(point)
 	}
-	for device := range devices {
-		if l, ok := p.liveness[device]; ok {
-			add(l.Ref)
+	for _, e := range p.Expect {
+		prove(e.Point)
+		all = append(all, e.needs...)
+	}
+	for _, r := range p.Refute {
+		all = append(all, r.needs...)
+	}
+	for _, point := range slices.Concat(p.witnesses, all) {
+		p.Points = append(p.Points, point.Ref)
+		if l, ok := s.Liveness[point.Device]; ok {
+			p.liveness[point.Device] = l
+			p.Points = append(p.Points, l.Ref)
 			p.Poll = max(min(p.Poll, l.Within/2), minPoll) // rounds further apart than the window could never show the counter alive
 		}
 	}
 	slices.Sort(p.Points)
+	p.Points = slices.Compact(p.Points)
 }
 
 // reach reports a plan that could never confirm at its own minimum level.

@@ -2,9 +2,9 @@ package verify
 
 import (
 	"context"
-	"slices"
 	"time"
 
+	"capd/internal/contract"
 	"capd/internal/outcome"
 	"capd/internal/physical"
 )
@@ -57,7 +57,7 @@ func Standing(ctx context.Context, r Reader, p *Plan, a Act) (Decision, *Trial, 
 	for ctx.Err() == nil && time.Now().Before(deadline) {
 		began := time.Now()
 		t.Add(Round{Asked: began, Readings: readRound(ctx, r, p, deadline)})
-		if d, ok := t.confirmed(t.claims()); ok {
+		if d, ok := t.confirmed(); ok {
 			d.Verdict = outcome.Confirmed
 			return d, t, true
 		}
@@ -71,62 +71,12 @@ func Standing(ctx context.Context, r Reader, p *Plan, a Act) (Decision, *Trial, 
 
 // disagrees reports whether the last round contradicts a claim; a reading still waiting for its device's counter does not.
 func (t *Trial) disagrees() bool {
-	last := len(t.rounds) - 1
-	for _, c := range t.claims() {
-		r := t.rounds[last].Readings[c.point.Ref]
-		if !r.Good() {
-			return true
-		}
-		if s := t.atItsWord(last).ask(c, 0).state; s == fails || s == noAnswer {
+	for _, c := range t.claims {
+		if s := t.askBy(t.atItsWord, c, len(t.looks)-1).state; s == fails || s == noAnswer {
 			return true
 		}
 	}
 	return false
-}
-
-// Samples lists every reading of the trial as evidence, leaving out those that repeat the value before them unless they are the
-// last; at most limit.
-func (t *Trial) Samples(limit int) []outcome.Evidence {
-	var out []outcome.Evidence
-	if len(t.rounds) == 0 {
-		return out
-	}
-	before := map[string]physical.Reading{}
-	for i, round := range t.rounds {
-		for _, p := range t.plan.witnesses() {
-			r, ok := round.Readings[p.Ref]
-			if !ok {
-				continue
-			}
-			prev, seen := before[p.Ref]
-			if seen && i < len(t.rounds)-1 && prev.Value.Equal(r.Value) && prev.Quality == r.Quality {
-				continue
-			}
-			before[p.Ref] = r
-			out = append(out, EvidenceOf(p, r, "sample", r.At))
-		}
-	}
-	if len(out) > limit {
-		out = append(out[:limit/2:limit/2], out[len(out)-(limit-limit/2):]...)
-	}
-	return out
-}
-
-// witnesses is every point that proves something, each once.
-func (p *Plan) witnesses() []Point {
-	var points []Point
-	add := func(x Point) {
-		if !slices.ContainsFunc(points, func(y Point) bool { return y.Ref == x.Ref }) {
-			points = append(points, x)
-		}
-	}
-	for _, x := range p.ReadBack {
-		add(x)
-	}
-	for _, e := range p.Expect {
-		add(e.Point)
-	}
-	return points
 }
 
 func wait(ctx context.Context, d time.Duration) {
@@ -142,7 +92,8 @@ func wait(ctx context.Context, d time.Duration) {
 }
 
 // Watch looks at a confirmed state for the plan's watch time and reports when it is left: a witness farther from its target than
-// the watch's tolerance, or a setpoint that reads otherwise, in two rounds one after the other, each good and from a live device.
+// the watch's tolerance, or a setpoint that reads otherwise, in two rounds, and updates, one after the other, each good and from a
+// live device.
 func Watch(ctx context.Context, r Reader, p *Plan, a Act) (text string, left bool) {
 	wide := p.widened()
 	t := NewTrial(wide, a)
@@ -153,27 +104,33 @@ func Watch(ctx context.Context, r Reader, p *Plan, a Act) (text string, left boo
 		if text, left := t.leftTwice(); left && ctx.Err() == nil {
 			return text, true
 		}
-		t.forget()
 		wait(ctx, time.Until(began.Add(2*p.Poll)))
 	}
 	return "", false
 }
 
-// widened is the plan with the watch's tolerance in place of each smaller one.
+// widened is the plan with expectations that let go no sooner than the watch's tolerance says: it stands in place of each smaller
+// one, and beside a range, or a least value.
 func (p *Plan) widened() *Plan {
 	wide := *p
 	wide.Expect = append([]Expectation(nil), p.Expect...)
 	for i := range wide.Expect {
-		wide.Expect[i].Tolerance = physical.Greatest(wide.Expect[i].Tolerance, p.Watch.Tolerance)
+		switch e := &wide.Expect[i]; e.Kind {
+		case contract.Near, contract.ChangesBy:
+			e.Tolerance = physical.Greatest(e.Tolerance, p.Watch.Tolerance)
+		case contract.Between, contract.Increases:
+			e.slack = p.Watch.Tolerance
+		}
 	}
 	return &wide
 }
 
-// leftTwice looks for a claim that failed in the two latest rounds that count.
+// leftTwice looks for a claim that failed in the latest rounds that count, an update of its witness apart.
 func (t *Trial) leftTwice() (string, bool) {
-	for _, c := range t.claims() {
-		failed, last := 0, answer{}
-		for i := len(t.rounds) - 1; i >= 0 && failed < 2; i-- {
+	for _, c := range t.claims {
+		latest := -1
+		var last answer
+		for i := len(t.looks) - 1; i >= 0; i-- {
 			a := t.ask(c, i)
 			if a.state == noAnswer {
 				continue
@@ -181,23 +138,12 @@ func (t *Trial) leftTwice() (string, bool) {
 			if a.state != fails {
 				break
 			}
-			failed, last = failed+1, a
-		}
-		if failed == 2 {
-			return describe(finding{claim: c, answer: last}, "has left its target: it reads"), true
+			if latest < 0 {
+				latest, last = i, a
+			} else if t.span(c, i, latest) >= c.point.Update {
+				return describe(finding{claim: c, answer: last}, "has left its target: it reads"), true
+			}
 		}
 	}
 	return "", false
-}
-
-// watchMemory is how many rounds a watch keeps: enough to see a liveness counter move, so that a watch of days stays small.
-const watchMemory = 64
-
-func (t *Trial) forget() {
-	if over := len(t.rounds) - watchMemory; over > 0 {
-		t.rounds = t.rounds[over:]
-		for device := range t.lives {
-			t.lives[device] = t.lives[device][over:]
-		}
-	}
 }

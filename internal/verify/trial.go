@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"slices"
 	"time"
 
 	"capd/internal/physical"
@@ -22,142 +23,136 @@ type Round struct {
 	Readings map[string]physical.Reading
 }
 
-// Trial is one running verification: the plan, the act and the rounds so far. It is used by one goroutine.
-type Trial struct {
-	plan   *Plan
-	act    Act
-	rounds []Round
-	lives  map[string][]life // by device that declares liveness: what its counter shows of each round
+// look is a round and what is known of it.
+type look struct {
+	readings   map[string]physical.Reading
+	start, end time.Time     // when its earliest request left, and when its latest answer was complete
+	took       time.Duration // the whole round, with its wait for the wire
+	states     []answerState // what it says of each claim, once no later round can change that
 }
 
-// life is what a device's counter shows of one round.
-type life uint8
-
-const (
-	unproven life = iota // the counter has not moved since; it still may
-	alive                // the counter moved soon after
-	dead                 // the counter stood still for longer than the device's window
-)
+// Trial is one running verification: the plan, the act and the rounds that its verdict can still depend on. It is used by one
+// goroutine.
+type Trial struct {
+	plan    *Plan
+	act     Act
+	claims  []claim
+	looks   []look
+	final   int               // how many of the looks can change no more
+	pulses  map[string]*pulse // by device that declares liveness
+	rises   []rise            // of each refute condition, over the looks that are final or forgotten
+	held    []bool            // whether each claim held in one of these
+	history history
+}
 
 // NewTrial begins a verification of an act.
 func NewTrial(p *Plan, a Act) *Trial {
-	return &Trial{plan: p, act: a, lives: map[string][]life{}}
+	t := &Trial{plan: p, act: a, claims: claimsOf(p, a), pulses: map[string]*pulse{}}
+	for device, l := range p.liveness {
+		t.pulses[device] = &pulse{Liveness: l}
+	}
+	for _, r := range p.Refute {
+		value, known := condition(r.When, t.before(r.needs))
+		t.rises = append(t.rises, rise{hold: r.Hold, wasFalse: known && !value})
+	}
+	t.held = make([]bool, len(t.claims))
+	return t
 }
 
-// Rounds is what was read so far.
-func (t *Trial) Rounds() []Round { return t.rounds }
-
-// Add takes a round and judges which rounds it shows to be news.
+// Add takes a round, judges which rounds it shows to be news, and forgets those that are too old to count.
 func (t *Trial) Add(r Round) {
-	t.rounds = append(t.rounds, r)
-	for device, l := range t.plan.liveness {
-		t.lives[device] = append(t.lives[device], unproven)
-		t.judgeLife(t.lives[device], l)
+	t.looks = append(t.looks, lookOf(r))
+	for _, p := range t.pulses {
+		p.judge(t)
 	}
+	t.history.add(t.plan.witnesses, r)
+	for t.final < len(t.looks) && t.isFinal(t.final) {
+		t.conclude(t.final)
+	}
+	t.forget()
 }
 
-// judgeLife looks at the stretch of rounds in which the device's counter showed one value. While it stands for longer than the
-// window, the whole stretch was read from a dead image, whatever happens later. A move in time shows that the stretch was read
-// from a running device, except for rounds from which no more than the window, and the time that one round takes, led to the
-// question that saw the move: a slow device, or a busy wire, is not a dead one.
-func (t *Trial) judgeLife(lives []life, l Liveness) {
-	last := len(t.rounds) - 1
-	now, ok := t.counter(last, l.Ref)
-	prev := t.counterBefore(last, l.Ref)
-	if !ok || prev < 0 {
+func lookOf(r Round) look {
+	l := look{readings: r.Readings}
+	for _, x := range r.Readings {
+		if l.start.IsZero() || x.Started.Before(l.start) {
+			l.start = x.Started
+		}
+		if x.At.After(l.end) {
+			l.end = x.At
+		}
+	}
+	began := l.start
+	if !r.Asked.IsZero() && r.Asked.Before(began) {
+		began = r.Asked
+	}
+	l.took = l.end.Sub(began)
+	return l
+}
+
+// isFinal reports whether every device's counter has shown what it can of a round.
+func (t *Trial) isFinal(i int) bool {
+	for _, p := range t.pulses {
+		if p.lives[i] == unproven {
+			return false
+		}
+	}
+	return true
+}
+
+// conclude keeps what a round says for good, and takes it into what is remembered of all rounds. Rounds come in their order.
+func (t *Trial) conclude(i int) {
+	states := make([]answerState, len(t.claims))
+	for j, c := range t.claims {
+		states[j] = t.ask(c, i).state
+		t.held[j] = t.held[j] || states[j] == holds
+	}
+	for j := range t.rises {
+		t.rises[j] = t.observe(t.rises[j], t.plan.Refute[j], i)
+	}
+	t.looks[i].states = states
+	t.final = i + 1
+}
+
+// leastMemory is how many rounds are kept, however long they took, and how many more may gather before they are forgotten.
+const leastMemory = 64
+
+// forget drops the rounds that no verdict can depend on any more, so that a verification of hours stays small. The end of a trial is
+// judged by its latest rounds that answer, the settle time before them, and the counters that prove them.
+func (t *Trial) forget() {
+	oldest := t.latest().Add(-t.memory())
+	if len(t.looks) < 2*leastMemory || !t.looks[leastMemory].end.Before(oldest) {
 		return
 	}
-	before, _ := t.counter(prev, l.Ref)
-	first, seen := t.stretch(prev, l.Ref)
-	if now.Value.Equal(before.Value) {
-		if now.Started.Sub(seen.At) > l.Within {
-			mark(lives[first:], dead)
-		}
-		return
+	over := 0
+	for over < len(t.looks)-leastMemory && t.looks[over].end.Before(oldest) {
+		over++
 	}
-	for i := last - 1; i >= first && now.Started.Sub(t.counterTime(i, l.Ref)) <= l.Within+t.slowest(); i-- {
-		if lives[i] == unproven {
-			lives[i] = alive
-		}
+	for t.final < over { // their counter has not moved in all this time: they are no proof
+		t.conclude(t.final)
 	}
-}
-
-func mark(lives []life, as life) {
-	for i := range lives {
-		lives[i] = as
+	t.looks = slices.Delete(t.looks, 0, over)
+	t.final -= over
+	for _, p := range t.pulses {
+		p.forget(over)
 	}
 }
 
-// stretch is the first round, up to one with a good counter, since which the counter has shown the value of that round.
-func (t *Trial) stretch(from int, ref string) (first int, seen physical.Reading) {
-	value, _ := t.counter(from, ref)
-	first, seen = from, value
-	for i := t.counterBefore(from, ref); i >= 0; i = t.counterBefore(i, ref) {
-		r, _ := t.counter(i, ref)
-		if !r.Value.Equal(value.Value) {
-			break
-		}
-		first, seen = i, r
+// memory is how far back a verdict reaches: staleAfter, the settle time and a hole before it, and the liveness window, in full.
+func (t *Trial) memory() time.Duration {
+	within := time.Duration(0)
+	for _, p := range t.pulses {
+		within = max(within, p.Within)
 	}
-	return first, seen
+	return 3*t.plan.Settle + 2*within + 8*(t.plan.Poll+t.slowest(len(t.looks)-1))
 }
 
-// counterTime is when the counter of round i was read; the end of the round where it has none.
-func (t *Trial) counterTime(i int, ref string) time.Time {
-	if r, ok := t.counter(i, ref); ok {
-		return r.At
-	}
-	return t.roundEnd(i)
-}
-
-// counter is the device's counter in round i, if it was read after the act and is good.
-func (t *Trial) counter(i int, ref string) (physical.Reading, bool) {
-	r, ok := t.rounds[i].Readings[ref]
-	return r, ok && r.Good() && r.Started.After(t.act.End)
-}
-
-// counterBefore is the latest round before another in which the counter counts, -1 when there is none.
-func (t *Trial) counterBefore(before int, ref string) int {
-	for i := before - 1; i >= 0; i-- {
-		if _, ok := t.counter(i, ref); ok {
-			return i
-		}
-	}
-	return -1
-}
-
-// roundStart is when the earliest request of a round left.
-func (t *Trial) roundStart(i int) time.Time {
-	var first time.Time
-	for _, r := range t.rounds[i].Readings {
-		if first.IsZero() || r.Started.Before(first) {
-			first = r.Started
-		}
-	}
-	return first
-}
-
-// roundEnd is when the latest answer of a round was complete.
-func (t *Trial) roundEnd(i int) time.Time {
-	var last time.Time
-	for _, r := range t.rounds[i].Readings {
-		if r.At.After(last) {
-			last = r.At
-		}
-	}
-	return last
-}
-
-// slowest is the longest that one of the latest rounds took, with its wait for the wire.
-func (t *Trial) slowest() time.Duration {
+// slowest is the longest that one of the rounds up to one took, with its wait for the wire.
+func (t *Trial) slowest(upTo int) time.Duration {
 	const looked = 4
 	longest := time.Duration(0)
-	for i := max(0, len(t.rounds)-looked); i < len(t.rounds); i++ {
-		began := t.roundStart(i)
-		if asked := t.rounds[i].Asked; !asked.IsZero() && asked.Before(began) {
-			began = asked
-		}
-		longest = max(longest, t.roundEnd(i).Sub(began))
+	for i := max(0, upTo-looked+1); i <= upTo; i++ {
+		longest = max(longest, t.looks[i].took)
 	}
 	return longest
 }
@@ -174,20 +169,31 @@ const (
 
 // reading is a point's reading in round i, and whether it counts.
 func (t *Trial) reading(i int, p Point) (physical.Reading, standing) {
-	r, ok := t.rounds[i].Readings[p.Ref]
+	r, st := t.atItsWord(i, p)
+	pulse := t.pulses[p.Device]
+	if st != accepted || pulse == nil || pulse.lives[i] == alive {
+		return r, st
+	}
+	last := len(t.looks) - 1
+	if pulse.lives[i] == dead || t.looks[last].start.Sub(r.At) > pulse.Within+t.slowest(last) {
+		return r, frozen
+	}
+	return r, pending
+}
+
+// atItsWord is the same for somebody who believes every device to be alive.
+func (t *Trial) atItsWord(i int, p Point) (physical.Reading, standing) {
+	r, ok := t.looks[i].readings[p.Ref]
 	if !ok || !r.Good() || !r.Started.After(t.act.End) {
 		return r, unusable
 	}
-	l, watched := t.plan.liveness[p.Device]
-	switch {
-	case !watched || t.lives[p.Device][i] == alive:
-		return r, accepted
-	case t.lives[p.Device][i] == dead, t.roundStart(len(t.rounds)-1).Sub(r.At) > l.Within+t.slowest():
-		return r, frozen
-	default:
-		return r, pending
-	}
+	return r, accepted
 }
 
 // latest is the time of the newest answer.
-func (t *Trial) latest() time.Time { return t.roundEnd(len(t.rounds) - 1) }
+func (t *Trial) latest() time.Time {
+	if len(t.looks) == 0 {
+		return time.Time{}
+	}
+	return t.looks[len(t.looks)-1].end
+}

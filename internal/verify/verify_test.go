@@ -1,6 +1,7 @@
 package verify_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -18,12 +19,13 @@ import (
 
 // machine is a valve as its witnesses show it: each signal is a function of the time since the act.
 type machine struct {
-	start   time.Time
-	signals map[string]func(time.Duration) (physical.Value, []byte)
-	bad     map[string]physical.Cause
-	badFor  map[string][]span // the same for a while
-	delay   time.Duration     // how long one read takes
-	updates map[string]time.Duration
+	start    time.Time
+	signals  map[string]func(time.Duration) (physical.Value, []byte)
+	bad      map[string]physical.Cause
+	badFor   map[string][]span // the same for a while
+	badCause physical.Cause    // of badFor; invalid when none is given
+	delay    time.Duration     // how long one read takes
+	updates  map[string]time.Duration
 }
 
 func (m *machine) Read(ctx context.Context, refs []string) map[string]physical.Reading {
@@ -37,7 +39,7 @@ func (m *machine) Read(ctx context.Context, refs []string) map[string]physical.R
 		cause := m.bad[ref]
 		for _, s := range m.badFor[ref] {
 			if s.covers(time.Since(m.start)) {
-				cause = physical.CauseInvalid
+				cause = cmp.Or(m.badCause, physical.CauseInvalid)
 			}
 		}
 		if cause != physical.CauseNone {

@@ -47,14 +47,33 @@ func silenceCode(c physical.Cause) (outcome.Code, outcome.Layer) {
 }
 
 func silenceMessage(f finding) string {
-	if st := f.answer.standing; st == frozen || st == pending {
-		return fmt.Sprintf("%s proves nothing: the liveness counter of %s has stood still since the act", f.claim.point.Ref, f.claim.point.Device)
+	s := f.mute
+	switch {
+	case s.target != "":
+		return fmt.Sprintf("%s cannot be judged: %s", s.point.Ref, s.target)
+	case (s.standing == frozen || s.standing == pending) && !s.counter.Good():
+		return fmt.Sprintf("%s proves nothing: the liveness counter of %s cannot be read (%s)", s.point.Ref, s.point.Device, s.counter.Cause)
+	case s.standing == frozen || s.standing == pending:
+		return fmt.Sprintf("%s proves nothing: the liveness counter of %s has stood still since the act", s.point.Ref, s.point.Device)
 	}
-	text := fmt.Sprintf("%s gave no usable reading near the deadline (%s)", f.claim.point.Ref, f.cause)
-	if f.answer.reading.Detail != "" {
-		text += ": " + f.answer.reading.Detail
+	text := fmt.Sprintf("%s gave no usable reading near the deadline (%s)", s.point.Ref, s.cause())
+	if s.reading.Detail != "" {
+		text += ": " + s.reading.Detail
 	}
 	return text
+}
+
+// doubtMessage says which sensor to look at, and what it was asked.
+func doubtMessage(f finding) string {
+	if f.rival == "" {
+		return fmt.Sprintf("%s is not to be believed: it read %s, expected %s, and gave no valid value meanwhile (%s)", f.claim.point.Ref,
+			f.answer.reading.Value, f.answer.expected, f.mute.cause())
+	}
+	one, other := f.rival, f.claim.point.Ref
+	if f.answer.state == holds {
+		one, other = other, one
+	}
+	return fmt.Sprintf("%s and %s contradict each other: both read true, expected are true and false", one, other)
 }
 
 // describe is a finding in words, such as "PS07-FCV-04.position settled at 37 %, expected 30 +- 1.5 %".

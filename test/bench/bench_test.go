@@ -94,10 +94,21 @@ func bareConn(tb testing.TB, addr string) reader {
 }
 
 func throughLink(tb testing.TB, addr string) reader {
+	return linkOf(tb, addr, context.Background())
+}
+
+// throughLinkWith reads for a caller that could cancel, as the daemon's callers can.
+func throughLinkWith(tb testing.TB, addr string) reader {
+	ctx, cancel := context.WithCancel(context.Background())
+	tb.Cleanup(cancel)
+	return linkOf(tb, addr, ctx)
+}
+
+func linkOf(tb testing.TB, addr string, ctx context.Context) reader {
 	c, at := ten(tb, addr)
 	l := hal.NewLink("L", c, hal.LinkOptions{})
 	tb.Cleanup(func() { _ = l.Close(context.Background()) })
-	return func(tb testing.TB) { check(tb, l.Read(context.Background(), "D", at)) }
+	return func(tb testing.TB) { check(tb, l.Read(ctx, "D", at)) }
 }
 
 func check(tb testing.TB, samples []hal.Sample) {
@@ -127,7 +138,7 @@ func BenchmarkTenRegisters(b *testing.B) {
 	for _, client := range []struct {
 		name string
 		open func(testing.TB, string) reader
-	}{{"simonvetter", other}, {"conn", bareConn}, {"link", throughLink}} {
+	}{{"simonvetter", other}, {"conn", bareConn}, {"link", throughLink}, {"link_cancellable", throughLinkWith}} {
 		b.Run(client.name, func(b *testing.B) {
 			read := client.open(b, serve(b))
 			read(b)
@@ -147,7 +158,7 @@ func BenchmarkAgainstSimonvetter(b *testing.B) {
 	for _, client := range []struct {
 		name string
 		open func(testing.TB, string) reader
-	}{{"conn", bareConn}, {"link", throughLink}} {
+	}{{"conn", bareConn}, {"link", throughLink}, {"link_cancellable", throughLinkWith}} {
 		b.Run(client.name, func(b *testing.B) {
 			addr := serve(b)
 			own, their := client.open(b, addr), other(b, addr)

@@ -27,9 +27,6 @@ func (t table) String() string { return tableNames()[t-1] }
 // bits reports whether the table holds single bits.
 func (t table) bits() bool { return t == coil || t == discreteInput }
 
-// writable reports whether the protocol has a function that writes the table.
-func (t table) writable() bool { return t == coil || t == holdingRegister }
-
 func (t table) readFunction() byte {
 	switch t {
 	case coil:
@@ -138,17 +135,11 @@ func (a *address) Encode(raw physical.Value) ([]byte, error) {
 // two points on the same registers that read them differently do overlap.
 func (a *address) Overlaps(other hal.Address) bool {
 	b, ok := other.(*address)
-	if !ok || a.table != b.table {
+	if !ok || !a.Shares(b) || a.part == oneBit || b.part == oneBit {
 		return false
 	}
 	aFrom, aTo := a.extent()
 	bFrom, bTo := b.extent()
-	if aTo <= bFrom || bTo <= aFrom {
-		return false
-	}
-	if a.part == oneBit || b.part == oneBit {
-		return false
-	}
 	return aFrom != bFrom || aTo != bTo || a.typ != b.typ || a.order != b.order
 }
 

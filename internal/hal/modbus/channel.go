@@ -60,7 +60,7 @@ func (c *channel) exchange(ctx context.Context, request []byte, t *turn) ([]byte
 	if err := c.connect(ctx, t); err != nil {
 		return nil, err
 	}
-	release := interrupt(ctx, c.s)
+	release := hal.Interrupt(ctx, c.s)
 	defer release()
 	if err := c.framing.ready(ctx, c.in, request, t); err != nil {
 		return nil, c.fail(ctx, t, err)
@@ -153,9 +153,11 @@ func (c *channel) fail(ctx context.Context, t *turn, err error) error {
 	case ctx.Err() != nil && (!t.maySent || errors.Is(err, context.Cause(ctx))):
 		return &wireError{hal.Timeout, context.Cause(ctx)}
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		partial := len(c.in.peek())
-		c.silent++
-		if !c.steady && (!c.keep || partial > 0 || t.tolerance.tidZero || c.silent >= maxSilent) {
+		partial, left := len(c.in.peek()), left(ctx)
+		if !left {
+			c.silent++
+		}
+		if !c.steady && (!c.keep && !left || partial > 0 || t.tolerance.tidZero || c.silent >= maxSilent) {
 			c.drop()
 		}
 		return &wireError{hal.Timeout, silence(ctx, t, partial)}
@@ -164,6 +166,9 @@ func (c *channel) fail(ctx context.Context, t *turn, err error) error {
 		return &wireError{hal.Closed, err}
 	}
 }
+
+// left reports whether waiting ended because the caller left, which tells nothing about the device or the connection.
+func left(ctx context.Context) bool { return errors.Is(ctx.Err(), context.Canceled) }
 
 func silence(ctx context.Context, t *turn, partial int) error {
 	text := "no answer"
@@ -194,23 +199,6 @@ func (c *channel) drop() {
 	}
 	_ = c.s.Close() // nothing waits on it, and its state no longer matters
 	c.s, c.in = nil, nil
-}
-
-// interrupt ends waiting on s when ctx ends. release must be called before s is used for anything else.
-func interrupt(ctx context.Context, s stream) (release func()) {
-	if ctx.Done() == nil {
-		return func() {}
-	}
-	done := make(chan struct{})
-	stop := context.AfterFunc(ctx, func() {
-		defer close(done)
-		_ = s.SetDeadline(time.Unix(1, 0)) // fails only on a closed stream, where nobody waits any more
-	})
-	return func() {
-		if !stop() {
-			<-done
-		}
-	}
 }
 
 // pause waits unless ctx ends first.

@@ -20,6 +20,7 @@ var (
 	_ hal.Conn      = (*conn)(nil)
 	_ hal.Previewer = (*conn)(nil)
 	_ hal.Idler     = (*conn)(nil)
+	_ hal.Prompt    = (*conn)(nil)
 )
 
 // Close implements hal.Conn.
@@ -33,3 +34,6 @@ func (c *conn) IdleAfter() time.Duration { return c.idleClose }
 
 // Idle implements hal.Idler: the next transaction makes a new connection.
 func (c *conn) Idle() { c.ch.drop() }
+
+// Prompt implements hal.Prompt: an answer that carries a number may come late. A line has to wait for it.
+func (c *conn) Prompt() bool { return !c.ch.steady && !c.ch.unsure }

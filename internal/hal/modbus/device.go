@@ -37,6 +37,11 @@ type device struct {
 	plans []planned
 	cuts  map[cut]time.Time // where one request must not reach across, until when
 	mutes map[cut]time.Time // blocks by their start that stayed unanswered, since when
+	spoke time.Time         // when the device last answered a read
+	quiet int               // requests that it has not answered since
+
+	halved []cut         // where the plan in use divides blocks that stayed unanswered
+	doubt  time.Duration // how long the last such places were kept
 }
 
 func newDevice(id string, s settings) *device {

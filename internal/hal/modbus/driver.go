@@ -69,6 +69,9 @@ func (*Driver) CheckLink(link hal.LinkSpec) document.Problems {
 func (*Driver) CheckDevice(link hal.LinkSpec, device hal.DeviceSpec) document.Problems {
 	s, ps := parseDevice(device, time.Second)
 	t, known := transportOf(link)
+	if known {
+		idleQuirks(t, device.Options.Get("quirks"), &ps)
+	}
 	if !known || !t.serial || ps.Err() != nil {
 		return ps
 	}
@@ -84,6 +87,21 @@ func (*Driver) CheckDevice(link hal.LinkSpec, device hal.DeviceSpec) document.Pr
 		ps.Add(p)
 	}
 	return ps
+}
+
+// idleQuirks warns of quirks that have no effect on a transport, as the device's trouble stays.
+func idleQuirks(t transport, quirks *document.Node, ps *document.Problems) {
+	idle, why := []string{"echo"}, "has no line that echoes"
+	if t.serial {
+		idle, why = []string{"tid_zero", "tid_swapped"}, "has no transaction numbers"
+	}
+	for _, key := range idle {
+		if n := quirks.Get(key); n.Text() == "true" {
+			p := n.Problem("idle_quirk", "leave it out", "%s does nothing: %s %s", key, t.name, why)
+			p.Warning = true
+			ps.Add(p)
+		}
+	}
 }
 
 // lastSerialUnit is the highest number a unit of a serial line may have (MODBUS over Serial Line Specification V1.02, 2.2).

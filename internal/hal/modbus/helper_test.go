@@ -140,3 +140,13 @@ func wantKind(t testing.TB, err error, want hal.ErrorKind) *hal.Error {
 	}
 	return e
 }
+
+// trapdoor swallows every request while it is shut.
+type trapdoor struct{ shut atomic.Bool }
+
+func (d *trapdoor) next(faultserver.Request) faultserver.Fault {
+	if d.shut.Load() {
+		return faultserver.Swallow
+	}
+	return faultserver.None
+}

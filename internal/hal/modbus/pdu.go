@@ -64,6 +64,7 @@ const (
 	illegalFunction    = 0x01
 	illegalDataAddress = 0x02
 	illegalDataValue   = 0x03
+	deviceFailure      = 0x04
 	acknowledge        = 0x05
 	serverDeviceBusy   = 0x06
 	gatewayPath        = 0x0A
@@ -82,7 +83,7 @@ func (e *exceptionError) Error() string {
 		name = "illegal data address: the device has no such address or range"
 	case illegalDataValue:
 		name = "illegal data value: the device rejects the value or the quantity"
-	case 0x04:
+	case deviceFailure:
 		name = "server device failure"
 	case acknowledge:
 		name = "acknowledge: accepted, still working"

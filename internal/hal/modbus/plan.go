@@ -61,6 +61,7 @@ type planned struct {
 
 // plan is the plan of a batch, which must not be changed. It is remembered while nothing about the device's refusals and silences is.
 func (d *device) plan(batch []*address, now time.Time) []block {
+	d.halved = nil
 	if len(d.cuts)+len(d.mutes) > 0 {
 		d.plans = nil
 		return d.fresh(batch, now)
@@ -91,6 +92,7 @@ func (d *device) fresh(batch []*address, now time.Time) []block {
 		blocks = append(blocks, d.blockOf(all[i:]))
 	}
 	if len(d.mutes) > 0 {
+		blocks = d.spread(blocks, 0)
 		slices.SortStableFunc(blocks, func(x, y block) int {
 			return d.mutes[x.key()].Compare(d.mutes[y.key()])
 		})

@@ -282,6 +282,10 @@ func FuzzPlan(f *testing.F) {
 		now := time.Now()
 		if len(spec) > 0 {
 			d.learn(table(1+spec[0]%4), []int{int(spec[0])}, now, relearn)
+			for _, b := range d.fresh(batch, now) {
+				d.unheard(b, now)
+			}
+			d.quiet = int(gap) % 5
 		}
 		served, groups := map[int]int{}, map[groupKey]cut{}
 		for _, b := range d.plan(batch, now) {

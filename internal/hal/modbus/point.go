@@ -1,9 +1,9 @@
 package modbus
 
 import (
+	"encoding/hex"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"capd/internal/document"
@@ -29,12 +29,15 @@ func parsePoint(p hal.PointSpec, d settings) (*address, document.Problems) {
 	}
 	r := &pointReader{m: document.NewMap(p.At, &ps), ps: &ps, d: d, a: &address{}}
 	r.m.Required("table", "address")
-	name := r.m.Enum("table", tableNames()...)
+	name := r.word("table", tableProposal, tableNames()...)
 	r.a.table = table(slices.Index(tableNames(), name) + 1)
 	r.place()
 	r.a.group = r.m.String("group")
 	if name != "" {
 		r.shape()
+	} else { // the table is the problem: what belongs to one of them is none
+		r.know("type", "bit")
+		r.know(registerKeys()...)
 	}
 	r.m.Done()
 	if ps.Err() == nil {
@@ -44,14 +47,46 @@ func parsePoint(p hal.PointSpec, d settings) (*address, document.Problems) {
 	return r.a, ps
 }
 
+// registerKeys are the keys that only points in registers have.
+func registerKeys() []string {
+	return []string{"byte_order", "byte", "length", "rmw", "encoding", "padding", "scale_register"}
+}
+
+// know keeps keys from being reported as unknown.
+func (r *pointReader) know(keys ...string) {
+	for _, key := range keys {
+		r.m.Has(key)
+	}
+}
+
+// word reads one of the allowed words. For a foreign one propose tells what to write instead, "" when it cannot.
+func (r *pointReader) word(key string, propose func(string) string, allowed ...string) string {
+	n := r.m.Node(key)
+	if n.Kind() != document.String || slices.Contains(allowed, n.Text()) {
+		return r.m.Enum(key, allowed...)
+	}
+	hint := propose(n.Text())
+	if hint == "" {
+		return r.m.Enum(key, allowed...)
+	}
+	r.m.Report(key, document.RuleValue, hint, "%s %q is not known", key, n.Text())
+	return ""
+}
+
 // place reads the zero-based address, and refuses numbers in the notation 40001 unless address_base: 0 says that they are none.
 func (r *pointReader) place() {
 	base := number(r.m, r.ps, "address_base", -1, 0, 0)
 	if !r.m.Has("address") {
 		return
 	}
-	i, ok := r.m.Node("address").ReadInt(r.ps)
+	n := r.m.Node("address")
+	i, ok := n.Int()
 	if !ok {
+		hint := addressHint
+		if n.Kind() == document.Number || n.Kind() == document.String {
+			hint = addressProposal(n.Text(), n.Quoted())
+		}
+		r.m.Report("address", "address_notation", hint, "address %q is no whole number", n.Text())
 		return
 	}
 	if t, zeroBased, is := modiconNotation(i); is && (i > 65535 || base < 0 && t == r.a.table) {
@@ -69,23 +104,6 @@ func (r *pointReader) place() {
 	r.a.start = int(i)
 }
 
-// modiconNotation recognises numbers such as 10001, 30001, 40001 and 400001, whose first digit names the table and whose rest
-// counts from 1. Those of coils (00001) cannot be told from zero-based addresses.
-func modiconNotation(n int64) (t table, zeroBased int64, is bool) {
-	for _, base := range []int64{10000, 100000} {
-		switch digit, rest := n/base, n%base; {
-		case rest < 1 || rest > 65536:
-		case digit == 1:
-			return discreteInput, rest - 1, true
-		case digit == 3:
-			return inputRegister, rest - 1, true
-		case digit == 4:
-			return holdingRegister, rest - 1, true
-		}
-	}
-	return 0, 0, false
-}
-
 // shape reads type, order and part.
 func (r *pointReader) shape() {
 	if r.a.table.bits() {
@@ -97,15 +115,13 @@ func (r *pointReader) shape() {
 	if !r.m.Has("bit") {
 		r.m.Required("type")
 	}
-	name := r.m.Enum("type", typeNames()...)
+	name := r.word("type", typeProposal, typeNames()...)
 	typ, ok := typeByName(name)
 	switch {
 	case r.m.Has("bit"):
 		r.bit(typ, ok)
 	case !ok: // the type is the problem: what belongs to it is none
-		for _, key := range []string{"byte_order", "byte", "length", "rmw", "encoding", "padding", "scale_register"} {
-			r.m.Has(key)
-		}
+		r.know(registerKeys()...)
 		return
 	case typ.class == classBit:
 		r.m.Report("type", document.RuleMissingKey, "write bit: 0 to 15", "a bit of a register needs its number")
@@ -166,7 +182,7 @@ func (r *pointReader) scale() {
 	r.a.scaled = true
 	r.a.scale = number(r.m, r.ps, "scale_register", 0, 0, 65535)
 	switch r.a.typ.class {
-	case classUnsigned, classSigned:
+	case classUnsigned, classSigned, classBCD:
 	default:
 		r.m.Report("scale_register", document.RuleValue, "leave it out, or use an integer type", "a %s has no scale register", r.a.typ.name)
 	}
@@ -187,7 +203,11 @@ func (r *pointReader) order() {
 			"%s needs a byte_order", r.a.typ.name)
 		return
 	}
-	r.a.order = orderByName(r.m.Enum("byte_order", names...))
+	propose := func(word string) string { return orderProposal(word, 2*r.a.count) }
+	if r.a.typ.class == classText {
+		propose = func(word string) string { return orderProposal(word, 2) }
+	}
+	r.a.order = orderByName(r.word("byte_order", propose, names...))
 }
 
 // fit holds the place against the limits of the address space, the protocol and the device.
@@ -195,7 +215,7 @@ func (r *pointReader) fit(p hal.PointSpec) {
 	a := r.a
 	from, to := a.span()
 	if last := a.start + a.count - 1; last > 65535 {
-		r.m.Report("address", document.RuleValue, "", "%s needs the addresses %d to %d, beyond the last, 65535", a.typ.name, a.start, last)
+		r.m.Report("address", document.RuleValue, fmt.Sprintf("the last address that fits is %d", 65536-a.count), "%s needs the addresses %d to %d, beyond the last, 65535", a.typ.name, a.start, last)
 	}
 	limit := r.d.limit(a.table)
 	switch whole := r.d.whole(a.table); {
@@ -247,20 +267,18 @@ func (r *pointReader) markers(list *document.Node) {
 }
 
 func (r *pointReader) marker(n *document.Node) ([]byte, error) {
-	digits, hex := strings.CutPrefix(n.Text(), "0x")
+	digits, isHex := strings.CutPrefix(n.Text(), "0x")
 	switch {
-	case r.a.Kind() != physical.Number:
+	case r.a.Kind() != physical.Number && r.a.typ.class != classMoment:
 		return nil, fmt.Errorf("a %s has no marker", r.a.typ.name)
 	case n.Kind() != document.Number:
 		return nil, fmt.Errorf("it is a %s", n.Kind())
-	case hex && len(digits) != 2*r.a.size:
+	case isHex && len(digits) != 2*r.a.size:
 		return nil, fmt.Errorf("it has %d hexadecimal digits, %s has %d", len(digits), r.a.typ.name, 2*r.a.size)
-	case hex:
-		bits, err := strconv.ParseUint(digits, 16, 64)
-		if err != nil {
-			return nil, err
-		}
-		return bytesOf(bits, r.a.size), nil
+	case isHex:
+		return hex.DecodeString(digits)
+	case r.a.typ.class == classMoment:
+		return nil, fmt.Errorf("a %s has its markers in hexadecimal", r.a.typ.name)
 	}
 	text, ok := n.Decimal()
 	if !ok {
@@ -270,5 +288,5 @@ func (r *pointReader) marker(n *document.Node) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.a.Encode(physical.NumberOf(d))
+	return r.a.typ.encode(physical.NumberOf(d), r.a.size)
 }

@@ -122,6 +122,20 @@ func TestWhatCanBeWritten(t *testing.T) {
 	}
 }
 
+func TestWhatCannotBeWrittenSaysWhy(t *testing.T) {
+	for place, want := range map[string]string{
+		"{table: input_register, address: 1, type: uint16}":                                        "an input_register can only be read; remove access, or write table: holding_register if the device has it there too",
+		"{table: discrete_input, address: 1}":                                                      "a discrete_input can only be read; remove access, or write table: coil",
+		"{table: holding_register, address: 1, type: string, length: 248}":                         "only 123",
+		"{table: holding_register, address: 1, type: ti081, byte_order: ABCD}":                     "can only be read; remove access",
+		"{table: holding_register, address: 1, type: uint64, byte_order: ABCD, scale_register: 9}": "can only be read; remove access",
+	} {
+		if ps := check(t, place, "{unit_id: 1}", "", true); !strings.Contains(ps.Error(), want) {
+			t.Errorf("%s\n got %v\nwant %s", place, ps, want)
+		}
+	}
+}
+
 func TestInvalidMarkersAreAsWideAsTheType(t *testing.T) {
 	wide := "byte_order: ABCD}"
 	for _, c := range []struct {

@@ -62,6 +62,9 @@ func (r *reading) run() {
 			r.divide(b, refused, t)
 		}
 	}
+	if r.silent == nil {
+		r.dev.settled(time.Now())
+	}
 	if r.dev.closeAfter {
 		r.c.ch.drop()
 	}
@@ -79,8 +82,10 @@ func (r *reading) try(b block) (refused *wireError, t turn) {
 		return nil, turn{}
 	}
 	data, t, err := r.c.again(r.ctx, r.dev, b.request())
+	if err == nil || err.kind == hal.Exception {
+		r.dev.heard(b)
+	}
 	if err == nil {
-		delete(r.dev.mutes, b.key())
 		r.fill(b, data, t)
 		return nil, t
 	}
@@ -89,8 +94,8 @@ func (r *reading) try(b block) (refused *wireError, t turn) {
 	}
 	switch err.kind {
 	case hal.Timeout:
-		if t.maySent {
-			r.dev.mutes[b.key()] = t.started
+		if t.maySent && !left(r.ctx) {
+			r.dev.unheard(b, t.started)
 		}
 		r.silent = err
 	case hal.Unreachable, hal.Gateway:
@@ -103,7 +108,7 @@ func (r *reading) try(b block) (refused *wireError, t turn) {
 // divisible reports whether a refusal may be the fault of one part of a block.
 func divisible(err *wireError) bool {
 	e, ok := errors.AsType[*exceptionError](err.err)
-	return ok && e.code >= illegalFunction && e.code <= illegalDataValue
+	return ok && e.code >= illegalFunction && e.code <= deviceFailure
 }
 
 // divide reads a refused block in parts until every address has its own answer, and remembers where the device has to be asked

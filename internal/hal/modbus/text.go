@@ -8,6 +8,8 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
+	"golang.org/x/text/encoding/simplifiedchinese"
+
 	"capd/internal/physical"
 )
 
@@ -18,9 +20,10 @@ const (
 	encodingUTF8 encoding = iota
 	encodingLatin1
 	encodingUTF16 // one code unit in each register
+	encodingGBK
 )
 
-func encodingNames() []string { return []string{"utf-8", "iso-8859-1", "utf-16"} }
+func encodingNames() []string { return []string{"utf-8", "iso-8859-1", "utf-16", "gbk"} }
 
 // textFormat is how a text fills its registers.
 type textFormat struct {
@@ -92,6 +95,10 @@ func (f textFormat) read(raw []byte) (text string, ok bool) {
 		}
 		text = string(utf16.Decode(units))
 		return text, !strings.ContainsRune(text, utf8.RuneError)
+	case encodingGBK:
+		head, _, _ := bytes.Cut(raw, []byte{0})
+		out, err := simplifiedchinese.GBK.NewDecoder().Bytes(head)
+		return string(out), err == nil && !bytes.ContainsRune(out, utf8.RuneError)
 	default:
 		head, _, _ := bytes.Cut(raw, []byte{0})
 		return string(head), utf8.Valid(head)
@@ -138,6 +145,9 @@ func (f textFormat) write(text string) (raw []byte, ok bool) {
 			raw = binary.BigEndian.AppendUint16(raw, u)
 		}
 		return raw, utf8.ValidString(text)
+	case encodingGBK:
+		raw, err := simplifiedchinese.GBK.NewEncoder().Bytes([]byte(text))
+		return raw, err == nil
 	default:
 		return []byte(text), utf8.ValidString(text)
 	}

@@ -26,6 +26,8 @@ func TestTextsAsDevicesWriteThem(t *testing.T) {
 		{"length: 6, encoding: utf-8", []uint16{0xE998, 0x8000, 0}, "阀"},
 		{"length: 6, encoding: utf-16", []uint16{0x9600, 0x0041, 0}, "阀A"},
 		{"length: 6, encoding: utf-16, padding: blank", []uint16{0x9600, 0x0041, 0x0020}, "阀A"},
+		{"length: 6, encoding: gbk", []uint16{0xB7A7, 0xC3C5, 0}, "阀门"},
+		{"length: 5, encoding: gbk, byte_order: BA, padding: blank", []uint16{0xA7B7, 0x2041, 0x0020}, "阀A"},
 	} {
 		a := at(t, "{table: holding_register, address: 0, type: string, "+c.options+"}")
 		b := (&faultserver.Bank{}).Set(1, faultserver.HoldingRegisters, 0, c.words...)
@@ -45,6 +47,7 @@ func TestTextsAsDevicesWriteThem(t *testing.T) {
 		"length: 4":                       "Git-h",
 		"length: 4, encoding: iso-8859-1": "阀",
 		"length: 4, encoding: utf-16":     "abc",
+		"length: 9, encoding: gbk":        "€😀",
 		"length: 3":                       "a\x00b",
 	} {
 		if _, err := at(t, "{table: holding_register, address: 0, type: string, "+options+"}").Encode(physical.TextOf(text)); err == nil {
@@ -57,6 +60,9 @@ func TestTextsAsDevicesWriteThem(t *testing.T) {
 	bad := textFormat{encoding: encodingUTF16}.decode([]byte{0xD8, 0x00, 0x00, 0x41})
 	if bad.cause != physical.CauseImplausible {
 		t.Errorf("half a character: %+v", bad)
+	}
+	if bad := (textFormat{encoding: encodingGBK}).decode([]byte{0xB7, 0xA7, 0xC3, 0}); bad.cause != physical.CauseImplausible {
+		t.Errorf("half a Chinese character: %+v", bad)
 	}
 }
 

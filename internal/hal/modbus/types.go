@@ -42,7 +42,8 @@ func dataTypes() []dataType {
 		{"float16", classFloat, 2}, {"float32", classFloat, 4}, {"float64", classFloat, 8},
 		{"bcd8", classBCD, 1}, {"bcd16", classBCD, 2}, {"bcd32", classBCD, 4}, {"bcd64", classBCD, 8},
 		{"string", classText, 0},
-		{momentUnix32, classMoment, 4}, {momentUnixMS64, classMoment, 8}, {momentTI081, classMoment, 8},
+		{momentUnix32, classMoment, 4}, {momentUnix64, classMoment, 8}, {momentUnixMS64, classMoment, 8}, {momentTI081, classMoment, 8},
+		{momentBCD, classMoment, 6}, {momentS7, classMoment, 8}, {momentBytes, classMoment, 6}, {momentWords, classMoment, 12},
 	}
 }
 
@@ -134,6 +135,9 @@ func decodeFloat(raw []byte) decoded {
 		return bad(physical.CauseNotANumber, "the device sent %v (%X)", f, raw)
 	case f != 0 && math.Abs(f) < smallest:
 		return bad(physical.CauseImplausible, "the device sent the denormal number %g (%X): often a wrong byte order", f, raw)
+	}
+	if f == math.Trunc(f) && math.Abs(f) < 1<<53 { // the shortest decimal may differ from a whole number in its last digits
+		return decoded{value: physical.IntOf(int64(f))}
 	}
 	if len(raw) == 2 {
 		return decoded{value: numberOf(shortestHalf(f))}
@@ -238,7 +242,8 @@ func encodeFloat(v physical.Value, name string, size int) ([]byte, error) {
 		binary.BigEndian.PutUint64(raw, math.Float64bits(f))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s is too large for %s", v, name)
+		largest := []float64{2: 65504, 4: math.MaxFloat32, 8: math.MaxFloat64}[size]
+		return nil, fmt.Errorf("%s is too large for %s; ask for -%.8g to %.8g", v, name, largest, largest)
 	}
 	got, smallest := floatOf(raw)
 	if d, _ := v.Number(); !d.IsZero() && math.Abs(got) < smallest {

@@ -128,10 +128,14 @@ func (c *conn) prepare(id string, at hal.Address, raw physical.Value) (*device, 
 // writable is nil when the address can be written on a device with these settings.
 func (a *address) writable(s settings) error {
 	switch {
-	case !a.table.writable():
-		return fmt.Errorf("a %s can only be read", a.table)
-	case a.scaled || a.typ.class == classMoment:
-		return fmt.Errorf("a point of type %s%s can only be read", a.typ.name, map[bool]string{true: " with a scale register"}[a.scaled])
+	case a.table == discreteInput:
+		return fmt.Errorf("a %s can only be read; remove access, or write table: %s if the device has it there too", a.table, coil)
+	case a.table == inputRegister:
+		return fmt.Errorf("an %s can only be read; remove access, or write table: %s if the device has it there too", a.table, holdingRegister)
+	case a.scaled:
+		return fmt.Errorf("a point with a scale register can only be read; remove access, or write scale: instead of scale_register and let a permit hold the scale register to it")
+	case a.typ.class == classMoment:
+		return fmt.Errorf("a point of type %s can only be read; remove access", a.typ.name)
 	case a.count > s.maxWrite():
 		return fmt.Errorf("%d registers cannot be written at once, only %d", a.count, s.maxWrite())
 	case a.part != whole && !s.maskWrite && !a.rmw:

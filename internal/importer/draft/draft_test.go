@@ -98,3 +98,12 @@ func FuzzAnyTextIsWrittenSafely(f *testing.F) {
 		}
 	})
 }
+
+func TestAUnitThatCannotBeIsNeverAnotherOne(t *testing.T) {
+	for _, unit := range []int{-1, 256, 300} {
+		text := string(File{Devices: []Device{{ID: "D", UnitID: Target{UnitID: unit}.Complete().UnitID}}}.YAML())
+		if !strings.Contains(text, fmt.Sprintf("unit_id: %d}", unit)) || !strings.Contains(text, "unit ids are 0 to 255") {
+			t.Errorf("unit %d:\n%s", unit, text)
+		}
+	}
+}

@@ -10,13 +10,12 @@ type Target struct {
 	Asset    string // id of the asset
 	Title    string // of the asset; may be empty
 	Location string // of the asset, such as plant/ps07/discharge; may be empty
-	UnitID   int    // of points whose source names none, 0 to 255
+	UnitID   int    // of points whose source names none, 0 to 255; the inventory refuses others
 }
 
-// Complete fills in what is empty and makes the ids fit the inventory.
+// Complete fills in what is empty and makes the names fit the inventory.
 func (t Target) Complete() Target {
 	t.Link, t.Device, t.Asset = ID(t.Link, "LINK"), ID(t.Device, "DEVICE"), ID(t.Asset, "ASSET")
-	t.UnitID = min(max(t.UnitID, 0), 255)
 	return t
 }
 
@@ -66,6 +65,9 @@ func (f File) YAML() []byte {
 	f.link(&b)
 	b.WriteString("devices:\n")
 	for _, d := range f.Devices {
+		if d.UnitID < 0 || d.UnitID > 255 {
+			d.Note = "unit ids are 0 to 255"
+		}
 		b.WriteString("  " + quote(d.ID) + ": " + Map{}.Text("link", f.Link).Int("unit_id", d.UnitID).String() + note(d.Note) + "\n")
 	}
 	assets := split(f.Assets)

@@ -48,6 +48,17 @@ func decode(data []byte, name string) (text, used string, err error) {
 	return strings.TrimPrefix(string(out), "\uFEFF"), name, nil
 }
 
+// binaryKind names files that are no text, as their first bytes tell, and what to do; "" for others.
+func binaryKind(data []byte) (kind, next string) {
+	switch {
+	case bytes.HasPrefix(data, []byte("PK\x03\x04")), bytes.HasPrefix(data, []byte("\xD0\xCF\x11\xE0")):
+		return "a workbook of Excel", `save it there as "CSV UTF-8"`
+	case bytes.HasPrefix(data, []byte("%PDF-")):
+		return "a PDF", "copy its table into a spreadsheet, and save that as CSV"
+	}
+	return "", ""
+}
+
 // detect finds an encoding out: by its mark, by the zero bytes that Latin text has in UTF-16, by being valid UTF-8, and else
 // by what the bytes above ASCII look like.
 func detect(data []byte) string {

@@ -1,7 +1,9 @@
 package registerlist
 
 import (
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -19,6 +21,7 @@ type header struct {
 	hex      bool         // addresses are hexadecimal
 	base     Base         // what the heading of the addresses says about them
 	bytes    bool         // the length is in bytes, not in registers
+	exponent bool         // scales are powers of ten
 	wordwise bool         // the order column is about words, not about bytes
 	match    vocabulary
 }
@@ -128,6 +131,24 @@ func (v vocabulary) table(text string) string {
 	return table
 }
 
+// titleWord is what a name of a table has that is hardly the title of anything else.
+var titleWord = regexp.MustCompile(`coil|register|discrete (in|out)put|spule|寄存器|线圈|离散`)
+
+// tablesIn are the tables that a title names.
+func (v vocabulary) tablesIn(text string) []string {
+	folded := plain(text)
+	if len(folded) > longestHeading {
+		return nil
+	}
+	found := map[string]bool{}
+	for name, t := range v.tables {
+		if name == folded || titleWord.MatchString(name) && contains(folded, name) {
+			found[t] = true
+		}
+	}
+	return slices.Collect(maps.Keys(found))
+}
+
 // contains says whether a name stands in a text: as whole words, or anywhere when it is not in Latin letters.
 func contains(text, name string) bool {
 	if name[0] >= 0x80 {
@@ -180,6 +201,7 @@ var (
 	oneHeading   = regexp.MustCompile(`\b(from 1|ab 1)\b|从1`)
 	hexHeading   = regexp.MustCompile(`\b(hex|hexadecimal|hexadezimal|0x|h)\b|十六进制|16进制`)
 	bytesHeading = regexp.MustCompile(`bytes?\b|字节`)
+	powerHeading = regexp.MustCompile(`10 ?(\^|\*\*)|exponent|power of ten|zehnerpotenz|指数`)
 	wordsHeading = regexp.MustCompile(`wor[dt]|register|字`)
 )
 
@@ -196,6 +218,7 @@ func (h *header) details() {
 		h.base = One
 	}
 	h.bytes = bytesHeading.MatchString(plain(h.name(colLength)))
+	h.exponent = powerHeading.MatchString(strings.ToLower(norm.NFKC.String(h.name(colScale))))
 	order := plain(h.name(colOrder))
 	h.wordwise = wordsHeading.MatchString(order) && !bytesHeading.MatchString(order)
 }

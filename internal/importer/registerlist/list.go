@@ -111,6 +111,7 @@ const (
 	ruleRow       = "row"               // a row that cannot become a point
 	ruleQuote     = "quote"             // a quote that is never closed
 	ruleAddress   = "address"           // an address that cannot be read, or a table that contradicts it
+	ruleTable     = "table"             // a table that can mean two, or a function of none
 	ruleType      = "type"              // an unknown type, or one that does not fit the registers
 	ruleOrder     = "byte_order"        // a word order that cannot be read
 	ruleScale     = "scale"             // a scale or offset that is no exact number

@@ -22,10 +22,10 @@ func newOrderReader() orderReader {
 	return orderReader{
 		behind: regexp.MustCompile(`^(.*\d)[ _-]?(be|le|sw|sb)$`),
 		words: []orderWord{
-			word("ABCD", "ABCD", `\bab[ _-]*cd\b|\b12[ _-]*34\b|\b0[ ,_-]1[ ,_-]2[ ,_-]3\b`),
-			word("CDAB", "CDAB", `\bcd[ _-]*ab\b|\b34[ _-]*12\b|\b2[ ,_-]3[ ,_-]0[ ,_-]1\b`),
-			word("BADC", "BADC", `\bba[ _-]*dc\b|\b21[ _-]*43\b|\b1[ ,_-]0[ ,_-]3[ ,_-]2\b`),
-			word("DCBA", "DCBA", `\bdc[ _-]*ba\b|\b43[ _-]*21\b|\b3[ ,_-]2[ ,_-]1[ ,_-]0\b`),
+			word("ABCD", "ABCD", `\bab[ _-]*cd(?:[ _-]*ef[ _-]*gh)?\b|\b12[ _-]*34\b|\b0[ ,_-]1[ ,_-]2[ ,_-]3\b|\b1[ ,_-]2[ ,_-]3[ ,_-]4\b`),
+			word("CDAB", "CDAB", `\b(?:gh[ _-]*ef[ _-]*)?cd[ _-]*ab\b|\b34[ _-]*12\b|\b3[ ,_-]4[ ,_-]1[ ,_-]2\b|\b2[ ,_-]3[ ,_-]0[ ,_-]1\b`),
+			word("BADC", "BADC", `\bba[ _-]*dc(?:[ _-]*fe[ _-]*hg)?\b|\b21[ _-]*43\b|\b2[ ,_-]1[ ,_-]4[ ,_-]3\b|\b1[ ,_-]0[ ,_-]3[ ,_-]2\b`),
+			word("DCBA", "DCBA", `\b(?:hg[ _-]*fe[ _-]*)?dc[ _-]*ba\b|\b43[ _-]*21\b|\b4[ ,_-]3[ ,_-]2[ ,_-]1\b|\b3[ ,_-]2[ ,_-]1[ ,_-]0\b`),
 			word("DCBA", "DCBA", `(words?|registers?)[ _-]*(and|\+|&|/)[ _-]*bytes?[ _-]*swap(ped)?|bytes?[ _-]*(and|\+|&|/)[ _-]*words?[ _-]*swap(ped)?`),
 			word("BADC", "BADC", `bytes?[ _-]*swap(ped)?|swap(ped)?[ _-]*bytes?`),
 			word("CDAB", "CDAB", `(words?|registers?)[ _-]*swap(ped)?|swap(ped)?[ _-]*(words?|registers?)|low[ _-]*word[ _-]*first|ls[wr][ _-]*first|\blo[ /_-]*hi\b|low[ /_-]*high|low[ _-]*word[ _-]*high`+
@@ -49,6 +49,9 @@ func (o orderReader) read(text string, wordwise bool) (order, unclear, rest stri
 		}
 		return order, unclear, m[1]
 	}
+	if named := o.spelled(text); len(named) > 1 {
+		return "", clip(text), text
+	}
 	for _, w := range o.words {
 		at := w.pattern.FindStringIndex(text)
 		if at == nil {
@@ -63,4 +66,14 @@ func (o orderReader) read(text string, wordwise bool) (order, unclear, rest stri
 		return order, unclear, text[:at[0]] + " " + text[at[1]:]
 	}
 	return "", "", text
+}
+
+// spelled are the orders that a text spells in letters or digits.
+func (o orderReader) spelled(text string) (names []string) {
+	for _, w := range o.words[:4] {
+		if w.pattern.MatchString(text) {
+			names = append(names, w.bytes)
+		}
+	}
+	return names
 }

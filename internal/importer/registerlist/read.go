@@ -60,6 +60,10 @@ func (r *reader) begin(data []byte) bool {
 		r.fail(0, document.RuleLimit, "split it", "the list has %d bytes; the limit is %d", len(data), MaxBytes)
 		return false
 	}
+	if kind, next := binaryKind(data); kind != "" {
+		r.fail(0, document.RuleEncoding, next, "the file is %s", kind)
+		return false
+	}
 	text, used, err := decode(data, strings.ToLower(r.options.Encoding))
 	if r.list.Encoding = used; err != nil {
 		r.fail(0, document.RuleEncoding, "save it as UTF-8", "%v", err)
@@ -111,6 +115,9 @@ func (r *reader) survey() {
 		n++
 		if row.line < r.head.line {
 			r.head.says(plain(clipBytes(row.text(r.text), 500)))
+			if row.filled() == 1 {
+				r.titleAbove(&row)
+			}
 			continue
 		}
 		for _, c := range []column{colScale, colOffset, colGain, colUnit} {

@@ -12,6 +12,7 @@ import (
 // fillDown keeps what rows above said, for the empty cells that merged cells of a spreadsheet leave.
 type fillDown struct {
 	section  string // table that a row of its own has named
+	above    bool   // that row stands above the header, so it may be the title of something else
 	function above
 	table    above
 	unitID   above
@@ -61,7 +62,11 @@ func (r *reader) row(row *row) {
 	r.access(&d)
 	multiple := d.typ.bits >= 32 && d.typ.kind != kindText || d.registers > 1
 	r.drafts = append(r.drafts, d)
-	r.found = append(r.found, candidate{w: w, table: d.own, line: d.Line, multiple: multiple})
+	c := candidate{w: w, table: d.own, line: d.Line, multiple: multiple}
+	if d.section && r.fill.above {
+		c.table = ""
+	}
+	r.found = append(r.found, c)
 }
 
 // said is what a cell says, on one line, "" for what stands for nothing.
@@ -83,6 +88,15 @@ func (r *reader) title(row *row, source string) {
 		}
 	}
 	r.list.Skipped = append(r.list.Skipped, Skipped{row.line, source, why})
+}
+
+// titleAbove takes a title above the header that names one table, and no other, for the rows below it.
+func (r *reader) titleAbove(row *row) {
+	for _, c := range row.cells {
+		if tables := r.head.match.tablesIn(c.text); len(tables) == 1 {
+			r.fill.section, r.fill.above = tables[0], true
+		}
+	}
 }
 
 var reservedWords = regexp.MustCompile(`^(reserved?|spare|unused|not used|nc|free|reserviert|frei|nicht belegt|nicht verwendet|预留|保留|备用|未用|未使用)( \d+)?$`)
@@ -146,8 +160,17 @@ func (r *reader) bit(d *draftPoint, row *row, w *written, source string) bool {
 func (r *reader) ownTable(d *draftPoint, row *row) string {
 	var noted []string
 	note := func(format string, args ...any) { noted = append(noted, fmt.Sprintf(format, args...)) }
-	function, both := r.function(r.carried(row, colFunction, &r.fill.function, note))
-	kind := r.head.match.table(r.carried(row, colTable, &r.fill.table, note))
+	called := r.carried(row, colFunction, &r.fill.function, note)
+	function, both := r.function(called)
+	if functionCode.MatchString(called) && function == "" {
+		r.add(r.atCell(row.cell(r.head.at[colFunction]), colFunction, ruleTable, "write 1, 2, 3 or 4", "%q is no function that reads a table", clip(called)))
+		d.note("function %s reads no table", clip(called))
+	}
+	written := r.carried(row, colTable, &r.fill.table, note)
+	kind := r.head.match.table(written)
+	if kind == "" && function == "" {
+		r.digit(d, row, written)
+	}
 	if function != "" && kind != "" && function != kind {
 		note("the row names %s by its function and %s by its table; the first was taken", function, kind)
 	}
@@ -163,6 +186,17 @@ func (r *reader) ownTable(d *draftPoint, row *row) string {
 	}
 	d.section = r.fill.section != ""
 	return r.fill.section
+}
+
+// digit reports a table that is one digit: lists mean functions by it, or what stands before their numbers.
+func (r *reader) digit(d *draftPoint, row *row, written string) {
+	function := map[string]string{"1": coil, "2": discreteInput, "3": holdingRegister, "4": inputRegister}[written]
+	prefix := map[string]string{"0": coil, "1": discreteInput, "3": inputRegister, "4": holdingRegister}[written]
+	if function == "" || prefix == "" {
+		return
+	}
+	r.add(r.atCell(row.cell(r.head.at[colTable]), colTable, ruleTable, "write the table's name", "%q may be function %s (%s) or the %s of %s0001 (%s)", written, written, function, written, written, prefix))
+	d.note("table %s: %s or %s?", written, function, prefix)
 }
 
 var functionCode = regexp.MustCompile(`0x([0-9a-f]{1,2})|(\d{1,2})`)

@@ -75,7 +75,7 @@ var (
 	numberIn  = regexp.MustCompile(`(\d+)\s*(bytes?|字节|registers?|regs?|words?|寄存器)?`)
 	lengthIn  = regexp.MustCompile(`[\[( *]\s*(\d{1,3})\s*(bytes?|chars?|zeichen|字节|字符|registers?|reg|words?|寄存器)?\s*[\])]?$`)
 	blanks    = regexp.MustCompile(`[^\p{L}\p{N}]+`)
-	unsigned  = regexp.MustCompile(`unsigned|\bu(int|dint|sint|lint|long|short)|\bu\d|\bui\d|无符号|vorzeichenlos|ohne vorzeichen`)
+	unsigned  = regexp.MustCompile(`unsigned|\bu(int|dint|sint|lint|long|short)|\bu\d|\bui\d|\bint[ _]?\d*[ _]?u\b|无符号|vorzeichenlos|ohne vorzeichen`)
 	signed    = regexp.MustCompile(`signed|int|有符号|vorzeichen|long|整|\b[si]\d`)
 	wordlike  = regexp.MustCompile(`word|wort|字|enum|bitfield|bitmap|bitmask|flags|hex|\bbits?\b|位`)
 	floating  = regexp.MustCompile(`float|real|floating|gleitkomma|fließkomma|fliesskomma|浮点|ieee|实数`)

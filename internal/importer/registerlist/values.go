@@ -1,6 +1,7 @@
 package registerlist
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
 
@@ -97,8 +98,33 @@ func (r *reader) scale(d *draftPoint, row *row) {
 	}
 }
 
-// factor reads the first of the columns that give one; the column is -1 when none does.
+// factor reads the columns that give one; the column is -1 when none does.
 func (r *reader) factor(d *draftPoint, row *row) (s scaling, c column, err error) {
+	if s, c, err = r.firstFactor(d, row); c != colScale || err != nil {
+		return s, c, err
+	}
+	if text := r.said(row, colDivisor); text != "" {
+		below, err := readFactor(text, r.mark)
+		if err != nil {
+			return s, colDivisor, err
+		}
+		quotient, err := mark('.').ratio(s.factor, below.factor)
+		if err != nil {
+			return s, colDivisor, err
+		}
+		s.factor, err = exact(quotient)
+		return s, colDivisor, err
+	}
+	if places := r.said(row, colDecimals); places != "" {
+		if other, err := power(places); err == nil && other != s.factor && other != "1" {
+			d.note("the list says %s decimal places besides; the scale was taken alone", clip(places))
+		}
+	}
+	return s, c, nil
+}
+
+// firstFactor reads the first of the columns that give a factor.
+func (r *reader) firstFactor(d *draftPoint, row *row) (s scaling, c column, err error) {
 	for _, c = range []column{colScale, colDivisor, colGain, colDecimals} {
 		text := r.said(row, c)
 		if text == "" {
@@ -106,6 +132,10 @@ func (r *reader) factor(d *draftPoint, row *row) (s scaling, c column, err error
 		}
 		if c == colDecimals {
 			s.factor, err = power(text)
+			return s, c, err
+		}
+		if c == colScale && (r.head.exponent || negativeWhole.MatchString(text)) {
+			s.factor, err = r.exponent(text)
 			return s, c, err
 		}
 		s, err = readFactor(text, r.mark)
@@ -118,6 +148,29 @@ func (r *reader) factor(d *draftPoint, row *row) (s scaling, c column, err error
 		return s, c, err
 	}
 	return s, -1, nil
+}
+
+// negativeWhole is a scale that is hardly ever a factor.
+var negativeWhole = regexp.MustCompile(`^[-−]\d{1,2}$`)
+
+// exponent reads a power of ten, where the heading says that scales are such.
+func (r *reader) exponent(text string) (factor string, err error) {
+	digits, negative := strings.CutPrefix(strings.TrimPrefix(strings.ReplaceAll(text, "−", "-"), "+"), "-")
+	n := number(digits)
+	if negative {
+		n = -n
+	}
+	switch {
+	case n < -18 || n > 18 || digits == "" || len(digits) > 2:
+		return "", fmt.Errorf("%q is no power of ten; write a whole number such as -1", clip(text))
+	case r.head.exponent:
+		return exact(powerOfTen(n))
+	}
+	small, err := exact(powerOfTen(n))
+	if err != nil {
+		return "", err
+	}
+	return "", fmt.Errorf("%s may be a power of ten or a factor; write %s or -%s.0", text, small, digits)
 }
 
 // access notes what a draft, which is always read only, leaves out.

@@ -68,6 +68,8 @@ func faultCases() []faultCase {
 			want: want{verdict: "confirmed", level: "E4", more: alreadyThere}},
 		{name: "F24", title: "The valve hunts around 60 %.", fault: "F24", tool: valve, args: opening(60),
 			want: want{verdict: "unknown", level: "E2", code: "VERIFY_TIMEOUT", layer: "device", writes: 1, more: standing}},
+		{name: "X7", title: "The closed limit switch of XV-03 is stuck on: both switches say yes.", fault: "X7", tool: "open_inlet_valve", args: map[string]any{},
+			want: want{verdict: "unknown", level: "E2", code: "FEEDBACK_BAD", layer: "verification", writes: 1, more: standing}},
 	}
 }
 

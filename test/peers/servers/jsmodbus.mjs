@@ -1,12 +1,14 @@
 // jsmodbus as a server with the content of image.json.
-// usage: node jsmodbus.mjs NODE_MODULES IMAGE tcp PORT
+// usage: node jsmodbus.mjs NODE_MODULES IMAGE tcp PORT    or    ... serial DEVICE
 //
+// Its serial server wants no more of its port than events and writing, so a device that is raw already needs no native module.
 // It answers every unit, and what lies beyond its buffers with a reply that is too short.
-import { readFileSync } from 'node:fs';
+import { EventEmitter } from 'node:events';
+import { constants, createReadStream, createWriteStream, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import net from 'node:net';
 
-const [modules, imageFile, , port] = process.argv.slice(2);
+const [modules, imageFile, way, place] = process.argv.slice(2);
 const modbus = createRequire(`${modules}/`)('jsmodbus');
 const image = JSON.parse(readFileSync(imageFile, 'utf8'));
 
@@ -22,8 +24,19 @@ function bits(table) {
 }
 const holding = words(image.holding), input = words(image.input), coils = bits(image.coil), discrete = bits(image.discrete);
 
-const listener = net.createServer();
-const server = new modbus.server.TCP(listener, { holding, input, coils, discrete });
+class Line extends EventEmitter {
+  constructor(device) {
+    super();
+    this.out = createWriteStream(device, { flags: constants.O_WRONLY | constants.O_NOCTTY });
+    createReadStream(device, { flags: constants.O_RDONLY | constants.O_NOCTTY }).on('data', (bytes) => this.emit('data', bytes));
+  }
+  write(bytes, done) {
+    this.out.write(bytes, done);
+  }
+}
+
+const listener = net.createServer(), memory = { holding, input, coils, discrete };
+const server = way === 'serial' ? new modbus.server.RTU(new Line(place), memory) : new modbus.server.TCP(listener, memory);
 function written() {
   input.writeUInt16BE(input.readUInt16BE(2 * image.writes) + 1, 2 * image.writes);
   for (const address of image.follows) holding.copy(input, 2 * address, 2 * address, 2 * address + 2);
@@ -33,4 +46,4 @@ function written() {
 for (const what of ['postWriteSingleRegister', 'postWriteSingleCoil']) server.on(what, written);
 // These two come twice for each request: once with the buffer, once with the request.
 for (const what of ['postWriteMultipleRegisters', 'postWriteMultipleCoils']) server.on(what, (first) => Buffer.isBuffer(first) || written());
-listener.listen(Number(port), '127.0.0.1');
+if (way === 'tcp') listener.listen(Number(place), '127.0.0.1');
