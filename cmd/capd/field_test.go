@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"capd/internal/hal/modbus/faultserver"
 	"capd/internal/sim"
 )
 
@@ -45,6 +46,27 @@ func TestProbeFindsTheUnitsOfAWire(t *testing.T) {
 	out, err = runCLI(t, "probe", plant.SerialPath(), "--units", "11,12,21", "--timeout", "100ms")
 	if err != nil || !strings.Contains(out, "2 of 3 units answer") {
 		t.Errorf("serial: %v\n%s", err, out)
+	}
+}
+
+func TestProbeTellsOfUnitsThatSomethingElseAnswersFor(t *testing.T) {
+	gateway, err := faultserver.Start("", faultserver.Options{Memory: new(faultserver.Bank).Set(5, faultserver.HoldingRegisters, 0, 7),
+		Next: func(r faultserver.Request) faultserver.Fault {
+			switch r.Unit {
+			case 5:
+				return faultserver.None
+			case 6:
+				return faultserver.WrongUnit
+			default:
+				return faultserver.GatewayTarget
+			}
+		}})
+	must(t, err)
+	t.Cleanup(gateway.Close)
+	out, err := runCLI(t, "probe", gateway.Addr(), "--units", "1-20", "--timeout", "200ms")
+	if err != nil || !strings.Contains(out, "1 of 20 units answer") || !strings.Contains(flat(out), "unit 1, 2, 3, 4, 7, 8, 9, 10 and 10 more: gateway: exception 11") ||
+		!strings.Contains(out, "unit 6: ") {
+		t.Errorf("%v\n%s", err, out)
 	}
 }
 

@@ -96,6 +96,9 @@ func importSunSpecCommand() *cobra.Command {
 			if err := errors.Join(err, unit.conn.Close()); err != nil {
 				return err
 			}
+			if len(device.Models) == 0 {
+				return fmt.Errorf("%s: unit %d has the SunSpec mark and no model behind it that could be read; is it the right unit?", w.endpoint, t.UnitID)
+			}
 			_, err = cmd.OutOrStdout().Write(device.Inventory(t))
 			return err
 		},

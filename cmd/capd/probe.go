@@ -14,11 +14,23 @@ import (
 	"capd/internal/hal/modbus"
 )
 
-// probed is one unit that answers.
+// probed is one unit that answers, or for which something else does.
 type probed struct {
 	Unit     int               `json:"unit"`
 	Identity map[string]string `json:"identity,omitempty"`
 	Note     string            `json:"note,omitempty"`
+	Problem  string            `json:"problem,omitempty"` // what came instead of an answer of the unit
+}
+
+// answering counts the units that answer for themselves.
+func answering(all []probed) int {
+	n := 0
+	for _, p := range all {
+		if p.Problem == "" {
+			n++
+		}
+	}
+	return n
 }
 
 func probeCommand() *cobra.Command {
@@ -86,8 +98,11 @@ func probe(ctx context.Context, conn modbus.Explorer, units []int) ([]probed, er
 		if e := hal.AsError(err); e != nil && e.Kind == hal.Unreachable {
 			return found, err
 		}
-		if err != nil {
-			continue // nobody there
+		if e := hal.AsError(err); e != nil {
+			if e.Kind != hal.Timeout && e.Kind != hal.Closed { // else nobody is there
+				found = append(found, probed{Unit: u, Problem: problemText(e)})
+			}
+			continue
 		}
 		p := probed{Unit: u}
 		id, err := conn.Identify(ctx, byte(u))
@@ -105,16 +120,56 @@ func probe(ctx context.Context, conn modbus.Explorer, units []int) ([]probed, er
 	return found, nil
 }
 
+// problemText says what a wire carried instead of a unit's answer.
+func problemText(e *hal.Error) string {
+	if e.Err == nil {
+		return e.Kind.String()
+	}
+	return e.Kind.String() + ": " + e.Err.Error()
+}
+
+// maxProblemUnits is how many units of one problem are named.
+const maxProblemUnits = 8
+
+// problems lists the units that something else answered for, those of one problem together.
+func problems(all []probed) []string {
+	var order []string
+	units := map[string][]string{}
+	for _, p := range all {
+		if p.Problem == "" {
+			continue
+		}
+		if units[p.Problem] == nil {
+			order = append(order, p.Problem)
+		}
+		units[p.Problem] = append(units[p.Problem], strconv.Itoa(p.Unit))
+	}
+	for i, text := range order {
+		named, more := units[text], ""
+		if n := len(named); n > maxProblemUnits {
+			named, more = named[:maxProblemUnits], fmt.Sprintf(" and %d more", n-maxProblemUnits)
+		}
+		order[i] = "unit " + strings.Join(named, ", ") + more + ": " + text
+	}
+	return order
+}
+
 func showProbed(cmd *cobra.Command, endpoint string, found []probed, asked int, asJSON bool) error {
 	if asJSON {
 		return json.NewEncoder(cmd.OutOrStdout()).Encode(map[string]any{"endpoint": endpoint, "asked": asked, "units": found})
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d of %d units answer on %s.\n", len(found), asked, endpoint)
+	fmt.Fprintf(&b, "%d of %d units answer on %s.\n", answering(found), asked, endpoint)
 	for _, p := range found {
+		if p.Problem != "" {
+			continue
+		}
 		fmt.Fprintf(&b, "  unit %-3d  %s\n", p.Unit, p.describe())
 	}
-	if len(found) == 0 {
+	for _, text := range problems(found) {
+		fmt.Fprintf(&b, "  %s\n", text)
+	}
+	if answering(found) == 0 {
 		b.WriteString("Check cable, speed, parity and unit ids; a gateway may need its own unit id (1 or 255).\n")
 	}
 	_, err := fmt.Fprint(cmd.OutOrStdout(), b.String())

@@ -79,7 +79,7 @@ func refuseNumber(text string) *refusal {
 	case strings.HasPrefix(lower, "0o") || strings.HasPrefix(lower, "0b"):
 		advice = "write it as decimal or as hexadecimal 0x..."
 	case len(body) > 1 && body[0] == '0' && body[1] >= '0' && body[1] <= '9':
-		advice = fmt.Sprintf("a leading zero means octal to some readers: write %s, or %q if text is meant", clip(strings.TrimLeft(body, "0")), clip(text))
+		advice = fmt.Sprintf("a leading zero means octal to some readers: write %s, or %q if text or a register number of a manual is meant", clip(strings.TrimLeft(body, "0")), clip(text))
 	case strings.HasPrefix(body, "."):
 		advice = "write a digit before the point: " + clip(strings.Replace(text, ".", "0.", 1))
 	case strings.HasSuffix(body, "."):

@@ -33,8 +33,11 @@ func (c *Corridor) decided(r *run, d verify.Decision, sent bool) Answer {
 	return a
 }
 
-// retrySafe is true only for an absolute write that is surely not outstanding any more: everything written reads back otherwise.
-func retrySafe(r *run, d verify.Decision) bool { return r.action.Absolute && d.Absent }
+// retrySafe is true only for an absolute write that is surely not outstanding any more, because everything written reads back otherwise,
+// and that nobody else has taken back: two that write against each other help no machine.
+func retrySafe(r *run, d verify.Decision) bool {
+	return r.action.Absolute && d.Absent && !(d.Code == outcome.VerifyMismatch && d.Layer == outcome.LayerDevice)
+}
 
 func next(d verify.Decision) string {
 	switch {

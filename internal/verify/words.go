@@ -25,6 +25,7 @@ func mismatch(f finding, level outcome.Level, held bool) Decision {
 		Message: describe(f, "settled at")}
 	switch {
 	case at == outcome.E2 && held:
+		d.Counts = false // the machine obeyed; somebody else spoke after
 		d.Message = describe(f, "took the value asked for and was changed again: it reads")
 	case at == outcome.E2:
 		d.Layer = outcome.LayerExecution
