@@ -169,8 +169,12 @@ type Step struct {
 	Value   Operand
 	For     time.Duration // how long a pulse stands; 0 for a write
 	Release Operand       // of a pulse
+	Echo    string        // of a handshake: the alias of the point in which the machine repeats the token that Write takes
 	Pos     document.Pos
 }
+
+// Shakes reports whether the step is a handshake: capd chooses its value, a token that the machine has to echo.
+func (s Step) Shakes() bool { return s.Echo != "" }
 
 // Pulses reports whether the step takes back what it writes.
 func (s Step) Pulses() bool { return s.For > 0 }

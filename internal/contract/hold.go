@@ -40,7 +40,7 @@ func parseHold(a *Action, m *document.Map, ps *document.Problems) *Hold {
 	}
 	if len(h.Points) == 0 {
 		for _, s := range a.Execute {
-			if !s.Pulses() {
+			if !s.Pulses() && !s.Shakes() {
 				h.Points = append(h.Points, s.Write)
 			}
 		}
@@ -51,6 +51,9 @@ func parseHold(a *Action, m *document.Map, ps *document.Problems) *Hold {
 		}
 		if slices.ContainsFunc(a.Execute, func(s Step) bool { return s.Write == alias && s.Pulses() }) {
 			e.Problem("points", "%q is pulsed by this action, so it cannot be held as well", alias)
+		}
+		if slices.ContainsFunc(a.Execute, func(s Step) bool { return s.Write == alias && s.Shakes() }) {
+			e.Problem("points", "%q takes the token of a handshake, which is not held", alias)
 		}
 	}
 	e.Done()

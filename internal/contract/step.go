@@ -8,7 +8,7 @@ import (
 )
 
 // stepsNotBuilt are the step kinds of the format that this build refuses rather than ignores.
-var stepsNotBuilt = []string{"call", "handshake"}
+var stepsNotBuilt = []string{"call"}
 
 // The bounds of a pulse and of a wait. A pulse shorter than a transaction would be no pulse; an execution that lasts longer than
 // minutes belongs to the machine's own control.
@@ -25,19 +25,23 @@ func parseSteps(key string, m *document.Map, ps *document.Problems) []Step {
 	for _, n := range m.List(key) {
 		e := document.NewMap(n, ps)
 		if i := slices.IndexFunc(stepsNotBuilt, e.Has); i >= 0 {
-			e.Problem(stepsNotBuilt[i], "the step %s is not supported by this version of capd; use write, pulse or wait", stepsNotBuilt[i])
+			e.Problem(stepsNotBuilt[i], "the step %s is not supported by this version of capd; use write, pulse, wait or handshake", stepsNotBuilt[i])
 			continue
 		}
-		if kinds := slices.DeleteFunc([]string{"write", "pulse", "wait"}, func(k string) bool { return !e.Has(k) }); len(kinds) > 1 {
+		if kinds := slices.DeleteFunc([]string{"write", "pulse", "wait", "handshake"}, func(k string) bool { return !e.Has(k) }); len(kinds) > 1 {
 			e.Problem(kinds[1], "a step is one thing, and this one is %s and %s; write them as two steps", kinds[0], kinds[1])
 			continue
 		}
-		if key == "withdraw" && (e.Has("pulse") || e.Has("wait")) {
+		if key == "withdraw" && (e.Has("pulse") || e.Has("wait") || e.Has("handshake")) {
 			m.Problem(key, "only write steps can take a command back")
 			continue
 		}
-		if e.Has("wait") && len(steps) == 0 {
+		switch {
+		case len(steps) > 0:
+		case e.Has("wait"):
 			m.Problem(key, "nothing is written before this wait; make its condition a permit")
+		case e.Has("handshake"):
+			m.Problem(key, "nothing is written before this handshake; it tells the machine to take what was written")
 		}
 		if e.Has("wait") {
 			awaits = append(awaits, parseAwait(e.Map("wait"), n.Pos()))
@@ -47,7 +51,7 @@ func parseSteps(key string, m *document.Map, ps *document.Problems) []Step {
 		}
 		e.Done()
 	}
-	pulsedAlone(key, m, steps)
+	alone(key, m, steps)
 	for _, w := range awaits {
 		ps.Add(document.Problem{Pos: w.Pos, Path: key, Rule: document.RuleValue, Message: "nothing follows this wait",
 			Hint: "remove it: the verification waits for the end by itself"})
@@ -55,23 +59,37 @@ func parseSteps(key string, m *document.Map, ps *document.Problems) []Step {
 	return steps
 }
 
-// pulsedAlone holds that a pulse has its point for itself: what else the action wrote there would cut it short, or be undone by it.
-func pulsedAlone(key string, m *document.Map, steps []Step) {
-	times := map[string]int{}
+// alone holds that pulses and tokens have their points for themselves: what else the action wrote there would cut a pulse short, or
+// break the handshake. One action shakes hands once.
+func alone(key string, m *document.Map, steps []Step) {
+	times, shakes := map[string]int{}, 0
 	for _, s := range steps {
-		times[s.Write]++
+		if times[s.Write]++; s.Shakes() {
+			shakes++
+		}
 	}
 	for _, s := range steps {
-		if s.Pulses() && times[s.Write] > 1 {
+		switch {
+		case s.Pulses() && times[s.Write] > 1:
 			m.Problem(key, "%q is pulsed and written besides; a pulse needs its point for itself", s.Write)
+			return
+		case s.Shakes() && (times[s.Write] > 1 || shakes > 1):
+			m.Problem(key, "an action shakes hands once, and writes nothing else to the token")
 			return
 		}
 	}
 }
 
-// parseWrite reads a write or a pulse.
+// parseWrite reads a write, a pulse or a handshake.
 func parseWrite(e *document.Map, pos document.Pos, awaits []Await, ps *document.Problems) Step {
 	s := Step{Await: awaits, Pos: pos}
+	if e.Has("handshake") {
+		h := e.Map("handshake")
+		h.Required("token", "echo")
+		s.Write, s.Echo = text(h, "token"), text(h, "echo")
+		h.Done()
+		return s
+	}
 	if !e.Has("pulse") {
 		e.Required("write", "value")
 		s.Write, s.Value = e.String("write"), operand(e, "value", ps)

@@ -202,6 +202,10 @@ func (c *Corridor) static(r *run, now time.Time) guard.Static {
 func (c *Corridor) plan(a *registry.Action, params map[string]any) ([]plannedWrite, *outcome.Refusal) {
 	var writes []plannedWrite
 	for _, s := range a.Steps {
+		if s.Token { // chosen when the machine has been read
+			writes = append(writes, plannedWrite{step: s, ref: s.Point.Point.Ref})
+			continue
+		}
 		v, err := s.Value.Value(params)
 		if err != nil {
 			return nil, outcome.Refuse(outcome.InvalidParameter, fmt.Sprintf("the value for %s cannot be computed: %v", s.Point.Point.Ref, err))
@@ -276,6 +280,9 @@ func (c *Corridor) dryRun(ctx context.Context, r *run) Answer {
 	}
 	readings, alive := gather(ctx, c.machine, r.action)
 	if refusal := guard.Permit(c.fresh(r, readings, alive)); refusal != nil {
+		return no(refusal)
+	}
+	if refusal := c.chooseToken(r, readings); refusal != nil {
 		return no(refusal)
 	}
 	show := &DryRun{Frames: []string{}, Gates: []string{"access", "mode " + string(f.Mode), "lockout", "arm", "rate", "concurrency", "health", "settled", "journal", "lease"}}

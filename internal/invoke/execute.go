@@ -59,6 +59,9 @@ func (c *Corridor) prepare(ctx context.Context, r *run) (prepared, *early) {
 		if answer := c.gate(ctx, r, p); answer != nil {
 			return p, &early{answer: *answer}
 		}
+		if refusal := c.chooseToken(r, readings); refusal != nil {
+			return p, &early{answer: refused(r.id, r.action.Name, r.action, refusal)}
+		}
 		if looked || !r.action.Absolute || !standsAlready(r.writes, readings) {
 			return p, nil
 		}

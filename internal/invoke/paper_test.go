@@ -72,6 +72,10 @@ assets:
       press: {at: {n: 60, kind: bool}, role: setpoint, access: read_write, envelope: {min_interval: 1s}}
       closed: {at: {n: 70, kind: bool}, role: feedback, update: 250ms}
       held: {at: {n: 90, kind: bool}, role: feedback, update: 250ms}
+      angle: {at: {n: 100}, unit: deg, role: setpoint, access: read_write, envelope: {min: 0, max: 90}}
+      token: {at: {n: 110}, role: setpoint, access: read_write, envelope: {min: 1, max: 9}}
+      echo: {at: {n: 120}, role: status, update: 250ms}
+      turned: {at: {n: 130}, unit: deg, role: feedback, update: 250ms}
       lamp: {at: {n: 80, kind: bool}, role: setpoint, access: read_write}
 `
 
@@ -81,13 +85,16 @@ tool: l
 version: 1.0.0
 title: L
 asset: LATCH
-points: {press: LATCH.press, closed: LATCH.closed, held: LATCH.held, lamp: LATCH.lamp}
+points: {press: LATCH.press, closed: LATCH.closed, held: LATCH.held, lamp: LATCH.lamp, angle: LATCH.angle, token: LATCH.token, echo: LATCH.echo, turned: LATCH.turned}
 actions:
   latch: {name: close_latch, effect: actuate, description: Presses., security: {permissions: [latch:write]}, execute: [{pulse: {point: press, value: true, for: 2s, release: false}}],
     verify: {min_level: E4, within: 5s, poll: 250ms, settle: 1s, expect: [{point: closed, is: true}]}}
   signal: {name: signal_latch, effect: actuate, description: Presses and lights the lamp., security: {permissions: [latch:write]},
     execute: [{pulse: {point: press, value: true, for: 2s, release: false}}, {wait: {when: closed, within: 3s}}, {write: lamp, value: true}],
     verify: {min_level: E4, within: 5s, poll: 250ms, settle: 1s, expect: [{point: closed, is: true}]}}
+  turn: {name: turn_latch, effect: actuate, description: Turns., security: {permissions: [latch:write]}, parameters: {type: object, additionalProperties: false, required: [to], properties: {to: {type: number, minimum: 0, maximum: 90, x-unit: deg, description: Angle}}},
+    execute: [{write: angle, value: to}, {handshake: {token: token, echo: echo}}],
+    verify: {min_level: E4, within: 5s, poll: 250ms, settle: 1s, expect: [{point: turned, near: to, tolerance: 1}]}}
   free: {name: free_latch, effect: actuate, to_safe: true, description: Lets go., security: {permissions: [latch:write]}, execute: [{write: press, value: false}],
     verify: {min_level: E4, within: 5s, poll: 250ms, expect: [{point: held, is: false}]}}
 `
@@ -152,6 +159,7 @@ type machine struct {
 	stuck    bool
 	speed    float64                   // of the valve, in % per second
 	broken   bool                      // the pump does not run, and the latch does not close, whatever they are told
+	deaf     bool                      // the machine does not look at tokens
 	pressed  time.Time                 // since when the latch is pressed; zero while it is not
 	refuses  bool                      // no value is taken
 	frozen   time.Time                 // when the PLC stopped; zero while it runs
@@ -167,7 +175,8 @@ type machine struct {
 func newMachine() *machine {
 	return &machine{born: time.Now(), since: time.Now(), from: 45, speed: 5, bad: map[string]physical.Cause{}, readFor: 5 * time.Millisecond, writeFor: 5 * time.Millisecond,
 		values: map[string]physical.Value{"VALVE.setpoint": physical.IntOf(45), "PUMP.speed": physical.IntOf(0), "PUMP.run": physical.FlagOf(false), "PLC.remote": physical.FlagOf(true),
-			"LATCH.press": physical.FlagOf(false), "LATCH.closed": physical.FlagOf(false), "LATCH.lamp": physical.FlagOf(false)}}
+			"LATCH.press": physical.FlagOf(false), "LATCH.closed": physical.FlagOf(false), "LATCH.lamp": physical.FlagOf(false),
+			"LATCH.angle": physical.IntOf(0), "LATCH.token": physical.IntOf(9), "LATCH.echo": physical.IntOf(9), "LATCH.turned": physical.IntOf(0)}}
 }
 
 func (m *machine) position(now time.Time) float64 {
@@ -260,6 +269,9 @@ func (m *machine) Write(ctx context.Context, ref string, v physical.Value) (hal.
 		m.press(v, now)
 	}
 	m.values[ref] = v
+	if ref == "LATCH.token" && !m.deaf { // the machine takes what was written before
+		m.values["LATCH.echo"], m.values["LATCH.turned"] = v, m.values["LATCH.angle"]
+	}
 	return hal.Ack{At: now}, err
 }
 

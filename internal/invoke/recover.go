@@ -174,6 +174,9 @@ func (c *Corridor) restore(i intent) (*run, verify.Act, error) {
 			return nil, act, fmt.Errorf("its record is damaged: %w", err)
 		}
 		act.Written[w.Point], act.Asked[w.Point] = raw, w.Value
+		if a.Shake != nil && a.Shake.Token.Ref == w.Point {
+			params[registry.TokenParam] = w.Value.Any()
+		}
 	}
 	for ref, b := range i.Baseline {
 		reading, err := b.reading()

@@ -126,7 +126,7 @@ func (k *compiler) motion(x *Action) {
 	x.Undo = k.steps(a.Withdraw, x, "withdraw")
 	var written []string
 	for _, s := range x.Steps {
-		if x.Absolute = x.Absolute && !s.Release; !slices.Contains(written, s.Alias) {
+		if x.Absolute = x.Absolute && !s.Release && !s.Token; !slices.Contains(written, s.Alias) {
 			written = append(written, s.Alias)
 		}
 	}
@@ -152,7 +152,7 @@ func (k *compiler) motion(x *Action) {
 		}
 	}
 	scope, echoes := k.proof(x)
-	plan, err := verify.Compile(a.Verify, written, scope)
+	plan, err := verify.Compile(k.shaken(a), written, scope)
 	if err != nil {
 		hint := ""
 		if len(echoes) > 0 {
@@ -167,7 +167,7 @@ func (k *compiler) motion(x *Action) {
 // proof is the scope of a verification: a point in the memory that the action writes only reads back what was written, whatever its
 // role says.
 func (k *compiler) proof(x *Action) (scope verify.Scope, echoes []string) {
-	scope = x.Scope
+	scope = k.tokenScope(x)
 	scope.Points = maps.Clone(k.points)
 	for _, alias := range inventory.SortedKeys(k.points) {
 		p := scope.Points[alias]
@@ -207,6 +207,10 @@ func (k *compiler) steps(steps []contract.Step, x *Action, where string) []Step 
 		}
 		if b.Point.Role != physical.Setpoint {
 			k.add(s.Pos, path, "role", fmt.Sprintf("%s has role %s", b.Point.Ref, b.Point.Role), "only points with role setpoint are written")
+		}
+		if s.Shakes() {
+			out = append(out, k.handshake(x, s, b, path))
+			continue
 		}
 		step := Step{Point: b, Alias: s.Write, Dwell: s.For, Value: k.target(x, s, s.Value, b, path)}
 		for _, w := range s.Await {

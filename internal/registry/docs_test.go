@@ -35,7 +35,7 @@ func TestTheReferenceIsTrue(t *testing.T) {
 	for _, key := range strings.Fields(`at role witness_for unit scale offset labels range invalid update max_unchanged access nvm device title min max max_step min_step max_rate
 		min_interval min_off starts_per_hour lifetime_writes contract tool version asset tags points effect description intents name risk parameters security permissions scopes limits
 		max_concurrent rate permits when reason max_age code to_safe execute write value pulse release wait within hold every silence verify expect near tolerance is between changes_by
-		increases settle poll min_level refute counts watch self_clearing on_fail withdraw on_degraded answer_within returns profile pinned max_tools top_k deny`) {
+		increases settle poll handshake token echo min_level refute counts watch self_clearing on_fail withdraw on_degraded answer_within returns profile pinned max_tools top_k deny`) {
 		if !strings.Contains(string(raw), "`"+key) && !strings.Contains(string(raw), key+":") && !strings.Contains(string(raw), ", "+key) {
 			t.Errorf("the key %s is not in docs/contracts.md", key)
 		}

@@ -52,6 +52,7 @@ type Action struct {
 	Permits  []Permit
 	Steps    []Step
 	Undo     []Step // withdraw
+	Shake    *Handshake
 	While    *Await // of a hold: what must be so for another assertion; nil is anything
 	Plan     *verify.Plan
 	Returned []verify.Point // for reads
@@ -67,7 +68,14 @@ type Step struct {
 	Value   verify.Target
 	Dwell   time.Duration // how long it stands before the release that follows; 0 for a write
 	Release bool          // owed to the machine once the write before it may have been sent
+	Token   bool          // of a handshake: the value is chosen anew for each call, and Value needs it as TokenParam
 }
+
+// TokenParam is the name under which the token of a handshake is known to expressions. No contract can use it.
+const TokenParam = "capd_token"
+
+// Handshake is where an action's token is written and echoed.
+type Handshake struct{ Token, Echo verify.Point }
 
 // Await is one compiled condition that has to come true before an execution goes on.
 type Await struct {

@@ -63,6 +63,9 @@ func stepsText(a *contract.Action) string {
 			fmt.Fprintf(&b, "wait %s %s;", w.When, w.Within)
 		}
 		fmt.Fprintf(&b, "%s %s", s.Write, operandText(s.Value))
+		if s.Shakes() {
+			fmt.Fprintf(&b, " echoed in %s", s.Echo)
+		}
 		if s.Pulses() {
 			fmt.Fprintf(&b, " for %s then %s", s.For, operandText(s.Release))
 		}

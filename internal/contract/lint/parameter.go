@@ -86,6 +86,9 @@ func (p *Pass) writes(a *contract.Action) []use {
 	add := func(steps []contract.Step, key string) {
 		for _, s := range steps {
 			if pt := p.point(s.Write); pt != nil {
+				if s.Shakes() {
+					continue // capd chooses the value
+				}
 				path := "actions." + a.ID + "." + key + "." + s.Write
 				all = append(all, use{pt, s.Value, s.Pos, path})
 				if s.Pulses() {
