@@ -17,8 +17,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/fsnotify/fsnotify"
-
 	"capd/internal/access"
 	"capd/internal/config"
 	"capd/internal/field"
@@ -66,6 +64,7 @@ type core struct {
 	config   config.Config
 	db       *store.DB
 	journal  *journal.Journal
+	marks    *marks
 	standing *standing.Standing
 	breakers *health.Breakers
 	alarms   *health.Alarms
@@ -75,7 +74,8 @@ type core struct {
 	registry *registry.Registry
 	corridor *invoke.Corridor
 	agents   *mcpserver.Server
-	watch    *fsnotify.Watcher // nil where the system gives none
+	watch    *folderWatch
+	reading  reading
 }
 
 // drivers is every protocol that this binary speaks.
@@ -124,23 +124,30 @@ func (k *core) openState(ctx context.Context, _ Options) (err error) {
 	if err := os.MkdirAll(k.config.Folders.State, 0o700); err != nil {
 		return fmt.Errorf("the state folder cannot be made: %w; set folders.state in capd.yaml to a folder that capd may write", err)
 	}
-	if k.db, err = store.Open(filepath.Join(k.config.Folders.State, "registry.db"), store.Options{Format: storeFormat}); err != nil {
-		return fmt.Errorf("the state cannot be opened: %w", err)
+	path := filepath.Join(k.config.Folders.State, "registry.db")
+	if k.db, err = store.Open(path, store.Options{Format: storeFormat}); err != nil {
+		return stateProblem(path, err)
 	}
-	k.journal, err = journal.Open(ctx, filepath.Join(k.config.Folders.State, "journal"),
-		journal.Options{MaxTotal: k.config.Journal.MaxSize, MaxAge: k.config.Journal.MaxAge})
-	return err
+	path = filepath.Join(k.config.Folders.State, "journal")
+	k.journal, k.marks, err = openJournal(ctx, k.db, path, journal.Options{MaxTotal: k.config.Journal.MaxSize, MaxAge: k.config.Journal.MaxAge})
+	if err != nil {
+		return stateProblem(path, err)
+	}
+	return nil
 }
 
 // openBox opens what stands at the box: mode, lockouts, breakers, alarms, tokens.
-func (k *core) openBox(_ context.Context, _ Options) (err error) {
-	if k.standing, err = standing.Open(k.db, standing.Mode(k.config.Mode), time.Now); err != nil {
+func (k *core) openBox(_ context.Context, o Options) (err error) {
+	if k.standing, err = standing.Open(k.db, k.freshMode(), time.Now); err != nil {
 		return err
 	}
 	if k.breakers, err = health.OpenBreakers(k.db, time.Now); err != nil {
 		return err
 	}
 	if k.alarms, err = health.OpenAlarms(k.db, time.Now); err != nil {
+		return err
+	}
+	if err := k.tellLoss(o.Log); err != nil {
 		return err
 	}
 	k.tokens, err = access.NewTokens(k.db, k.policy, time.Now)
@@ -159,7 +166,7 @@ func (k *core) openPlant(ctx context.Context, o Options) error {
 	}
 	k.agents = agents
 	k.watch = openWatch(k.folders(), o.Log)
-	if _, err := k.reload(ctx); err != nil {
+	if _, err := k.publish(ctx); err != nil {
 		return err
 	}
 	return k.corridor.Recover(ctx)
@@ -173,15 +180,6 @@ func (k *core) published(ctx context.Context, s *registry.Snapshot, log *slog.Lo
 	k.agents.Publish(s)
 }
 
-// reload reads the three folders and publishes them.
-func (k *core) reload(ctx context.Context) (*registry.Snapshot, error) {
-	candidate, err := registry.ReadFolders(k.folders())
-	if err != nil {
-		return nil, err
-	}
-	return k.registry.Publish(ctx, candidate)
-}
-
 // close takes down what was built, in the opposite order; the doors are closed already.
 func (k *core) close(log *slog.Logger) error {
 	ctx, cancel := context.WithTimeout(context.Background(), stopTime)
@@ -191,7 +189,7 @@ func (k *core) close(log *slog.Logger) error {
 		k.agents.Close()
 	}
 	if k.watch != nil {
-		all = append(all, k.watch.Close())
+		all = append(all, k.watch.close())
 	}
 	if k.corridor != nil {
 		all = append(all, k.corridor.Close(ctx))
@@ -203,7 +201,7 @@ func (k *core) close(log *slog.Logger) error {
 		all = append(all, k.alarms.Flush())
 	}
 	if k.journal != nil {
-		all = append(all, k.journal.Close())
+		all = append(all, k.journal.Close(), k.marks.follow())
 	}
 	if k.db != nil {
 		all = append(all, k.db.Close())

@@ -135,7 +135,7 @@ func TestADaemonServesBothDoorsAndStopsCleanly(t *testing.T) {
 		t.Errorf("MCP without a token: %s, %v", resp.Status, err)
 	}
 	status, err := localapi.NewClient(d.ready.Socket).Status(t.Context())
-	if err != nil || status.Snapshot.Tools != 17 || len(status.Rejected) != 0 {
+	if err != nil || status.Snapshot.Tools != 18 || len(status.Rejected) != 0 {
 		t.Errorf("status: %v %+v", err, status.Snapshot)
 	}
 	if err := d.stop(); err != nil {
@@ -183,7 +183,7 @@ func TestABadConfigurationNamesFileAndLine(t *testing.T) {
 // await polls the status until it is as wanted.
 func await(t *testing.T, d *daemon, what string, ok func(localapi.Status) bool) {
 	t.Helper()
-	deadline := time.Now().Add(15 * time.Second)
+	deadline := time.Now().Add(time.Minute) // folders are looked at every ten seconds
 	for {
 		status, err := localapi.NewClient(d.ready.Socket).Status(t.Context())
 		if err == nil && ok(status) {
@@ -215,12 +215,46 @@ func TestABadFileIsToldAndTheLastGoodSetGoesOnServing(t *testing.T) {
 	}
 	write(strings.Replace(string(good), "near: opening", "near: opning", 1))
 	await(t, d, "the rejection", func(s localapi.Status) bool {
-		return len(s.Rejected) == 1 && s.Snapshot.Tools == 17 && s.Rejected[0].Problems[0].Line > 0 && strings.Contains(s.Rejected[0].Serving, "last good")
+		return len(s.Rejected) == 1 && s.Snapshot.Tools == 18 && s.Rejected[0].Problems[0].Line > 0 && strings.Contains(s.Rejected[0].Serving, "last good")
 	})
 	write(string(good))
-	await(t, d, "the repair", func(s localapi.Status) bool { return len(s.Rejected) == 0 && s.Snapshot.Tools == 17 })
+	await(t, d, "the repair", func(s localapi.Status) bool { return len(s.Rejected) == 0 && s.Snapshot.Tools == 18 })
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	await(t, d, "the removal", func(s localapi.Status) bool { return s.Snapshot.Tools == 15 })
+	await(t, d, "the removal", func(s localapi.Status) bool { return s.Snapshot.Tools == 16 })
+}
+
+func TestAFolderThatIsReplacedIsFollowedAndOneThatIsGoneIsTold(t *testing.T) {
+	d := mustStart(t, "127.0.0.1:0")
+	contracts, old := filepath.Join(d.dir, "contracts.d"), filepath.Join(d.dir, "old")
+	move := func(from, to string) {
+		t.Helper()
+		if err := os.Rename(from, to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before, err := localapi.NewClient(d.ready.Socket).Status(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	tools := before.Snapshot.Tools
+	move(contracts, old)
+	await(t, d, "the missing folder", func(s localapi.Status) bool {
+		return len(s.Rejected) == 1 && s.Rejected[0].File == contracts && s.Snapshot.Tools == tools
+	})
+	if err := os.CopyFS(contracts, os.DirFS(old)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := localapi.NewClient(d.ready.Socket).Reload(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	await(t, d, "the new folder", func(s localapi.Status) bool { return len(s.Rejected) == 0 })
+	if err := os.Remove(filepath.Join(contracts, "fcv-04.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	await(t, d, "the removal in the new folder", func(s localapi.Status) bool { return s.Snapshot.Tools < tools })
+	if n := strings.Count(d.log.String(), "reload failed"); n != 1 {
+		t.Errorf("logged %d times", n)
+	}
 }

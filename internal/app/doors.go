@@ -10,6 +10,7 @@ import (
 	"capd/internal/access"
 	"capd/internal/localapi"
 	"capd/internal/mcpserver"
+	"capd/internal/registry"
 )
 
 // newAgentsDoor builds the door for agents.
@@ -45,7 +46,9 @@ func (k *core) localAgent(o Options) func(context.Context, uint32) (access.Subje
 // newStatusDoor builds the door for people at the box.
 func newStatusDoor(k *core, o Options, url string) (*localapi.Server, error) {
 	return localapi.New(localapi.Deps{Version: o.Version, Log: o.Log, Corridor: k.corridor, Snapshots: k.registry, Machine: k.field, Journal: k.journal,
-		Standing: k.standing, Breakers: k.breakers, Alarms: k.alarms, Policy: k.policy, Tokens: k.tokens, Reload: k.reload, StoreSize: k.storeSize,
+		Standing: k.standing, Breakers: k.breakers, Alarms: k.alarms, Policy: k.policy, Tokens: k.tokens, StoreSize: k.storeSize,
+		Reload: func(ctx context.Context) (*registry.Snapshot, error) { return k.reload(ctx, o.Log, false) },
+		Unread: k.reading.failure,
 		MCPURL: url, Technicians: k.config.Technicians.Group, OwnUIDIsTechnician: o.OwnUIDIsTechnician})
 }
 

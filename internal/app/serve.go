@@ -50,9 +50,10 @@ func serve(ctx context.Context, k *core, o Options) error {
 	})
 	run("MCP socket", func(ctx context.Context) error { return k.agents.ServeSocket(ctx, d.mcpSocket) })
 	run("folders", func(ctx context.Context) error {
-		watchFolders(ctx, k.watch, o.Log, func(ctx context.Context) { k.reloadAndLog(ctx, o.Log) })
+		k.watch.run(ctx, func(ctx context.Context) { _, _ = k.reload(ctx, o.Log, false) }) // reload tells its errors
 		return nil
 	})
+	run("mark", func(ctx context.Context) error { k.marks.keep(ctx, o.Log); return nil })
 	run("signals", func(ctx context.Context) error { reloadOnHangup(ctx, k, o.Log); return nil })
 	run("wires", func(ctx context.Context) error {
 		k.watchWires(ctx, func(err error) { o.Log.Error("alarm not kept", "error", err) })
@@ -155,12 +156,6 @@ func (k *core) folders() registry.Folders {
 	return registry.Folders{Assets: k.config.Folders.Assets, Contracts: k.config.Folders.Contracts, Profiles: k.config.Folders.Profiles}
 }
 
-func (k *core) reloadAndLog(ctx context.Context, log *slog.Logger) {
-	if _, err := k.reload(ctx); err != nil {
-		log.Error("reload failed; the set in force goes on serving", "error", err)
-	}
-}
-
 // reloadOnHangup reads the folders again whenever SIGHUP comes.
 func reloadOnHangup(ctx context.Context, k *core, log *slog.Logger) {
 	hangup := make(chan os.Signal, 1)
@@ -171,7 +166,7 @@ func reloadOnHangup(ctx context.Context, k *core, log *slog.Logger) {
 		case <-ctx.Done():
 			return
 		case <-hangup:
-			tellReloading(log, func() { k.reloadAndLog(ctx, log) })
+			tellReloading(log, func() { _, _ = k.reload(ctx, log, true) })
 		}
 	}
 }

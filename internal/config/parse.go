@@ -203,6 +203,10 @@ func (r *reader) journal(m *document.Map, to *Journal) {
 
 // size reads "256MiB".
 func (r *reader) size(m *document.Map, key string) int64 {
+	if n := m.Node(key); n.Kind() == document.Number {
+		m.Problem(key, "%s %s has no unit; write KiB, MiB or GiB behind the number, such as 256MiB", key, n.Text())
+		return 0
+	}
 	text, ok := m.Node(key).ReadString(r.ps)
 	if !ok {
 		return 0

@@ -109,6 +109,7 @@ func admitRate(f Static) *outcome.Refusal {
 	r := outcome.Refuse(outcome.RateLimited, fmt.Sprintf("%s may be called %d times in %s; the next call is possible at %s",
 		f.Action.Name, rate.Count, rate.Per, after.Format(time.RFC3339)))
 	r.After = &after
+	r.Next = "call again after " + after.Format(time.RFC3339)
 	return r
 }
 
@@ -139,5 +140,7 @@ func admitJournal(f Static) *outcome.Refusal {
 	if f.JournalErr == nil || f.Action.ToSafe {
 		return nil
 	}
-	return outcome.Refuse(outcome.JournalFailed, "the journal cannot be written, so nothing may be moved: "+f.JournalErr.Error())
+	r := outcome.Refuse(outcome.JournalFailed, "nothing may be moved while nothing can be written down: "+f.JournalErr.Error())
+	r.Next = "have that done at the box; actions to the safe side go on meanwhile"
+	return r
 }

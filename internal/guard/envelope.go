@@ -87,7 +87,9 @@ func (f Fresh) span(w Write, v physical.Decimal) *outcome.Refusal {
 func (f Fresh) outOfRange(w Write, v physical.Decimal, bases []physical.Decimal) *outcome.Refusal {
 	point := w.Step.Point.Point
 	r := outcome.Refuse(outcome.OutOfRange, fmt.Sprintf("%s %s is outside the envelope of %s: %s", v, point.Unit, point.Ref, limitsText(point.Envelope.Limits, point.Unit)))
-	r.Allowed = window(w, bases)
+	if r.Allowed = window(w, bases); r.Allowed != nil {
+		r.Next = ask(point.Unit, *r.Allowed)
+	}
 	return r
 }
 

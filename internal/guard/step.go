@@ -3,7 +3,9 @@ package guard
 import (
 	"errors"
 	"fmt"
+	"slices"
 
+	"capd/internal/inventory"
 	"capd/internal/outcome"
 	"capd/internal/physical"
 	"capd/internal/verify"
@@ -127,14 +129,58 @@ func (f Fresh) step(w Write, v physical.Decimal, bases []physical.Decimal) *outc
 		}
 		r := outcome.Refuse(outcome.StepTooLarge, fmt.Sprintf("%s %s is a step of %s %s from %s %s, and %s may move at most %s %s at once",
 			v, point.Unit, v.Sub(base).Abs(), point.Unit, base, point.Unit, point.Ref, most, point.Unit))
-		if r.Allowed = window(w, bases); r.Allowed == nil {
+		r.Allowed = window(w, bases)
+		switch {
+		case r.Allowed != nil:
+			r.Next = ask(point.Unit, *r.Allowed)
+		case !point.Envelope.Contains(bases[0]):
+			r.Message = fmt.Sprintf("%s stands at %s %s, outside its own envelope (%s): somebody else wrote it, or it was never set; no step of at most %s %s leads back",
+				point.Ref, bases[0], point.Unit, limitsText(point.Envelope.Limits, point.Unit), most, point.Unit)
+			r.Next = "have it set at the machine, or use an action to the safe side"
+		default:
 			r.Next = "setpoint and feedback are too far apart for any step; bring the machine to its setpoint first"
-			return r
 		}
-		r.Next = fmt.Sprintf("ask for %s to %s %s", r.Allowed.Low, r.Allowed.High, point.Unit)
 		return r
 	}
 	return nil
+}
+
+// ask is the next step: values that are allowed, from the lowest on.
+func ask(unit physical.Unit, parts ...outcome.Span) string {
+	text := "ask for "
+	for i, s := range parts {
+		if i > 0 {
+			text += ", or "
+		}
+		text += s.Low.String()
+		if !s.Low.Equal(s.High) {
+			text += " to " + s.High.String()
+		}
+		if unit != "" {
+			text += " " + string(unit)
+		}
+	}
+	return text
+}
+
+// NoRawValue refuses a value that no raw value of a point stands for, with the values beside it that have one and that the envelope allows.
+// err is what encoding it gave.
+func NoRawValue(p *inventory.Point, err error) *outcome.Refusal {
+	r := outcome.Refuse(outcome.OutOfRange, err.Error())
+	between, ok := errors.AsType[*physical.NotRepresentableError](err)
+	if !ok {
+		return r
+	}
+	var beside []outcome.Span
+	for _, v := range []physical.Decimal{between.Below, between.Above} {
+		if p.Envelope == nil || p.Envelope.Contains(v) {
+			beside = append(beside, outcome.Span{Low: v, High: v})
+		}
+	}
+	if len(beside) > 0 {
+		r.Next = ask(p.Unit, beside...)
+	}
+	return r
 }
 
 // minStep holds a change of the setpoint against the smallest one that is worth moving for. No change at all is none.
@@ -147,26 +193,28 @@ func (f Fresh) minStep(w Write, v physical.Decimal, bases []physical.Decimal) *o
 	}
 	r := outcome.Refuse(outcome.OutOfRange, fmt.Sprintf("%s %s is only %s %s from the setpoint %s %s; the smallest move of %s is %s %s",
 		v, point.Unit, change.Abs(), point.Unit, setpoint, point.Unit, point.Ref, least, point.Unit))
-	r.Allowed = beyond(w, window(w, bases), setpoint, change.Sign() > 0)
+	s := window(w, bases)
+	if s == nil {
+		r.Next = fmt.Sprintf("ask for %s %s or less, or %s %s or more, within the limits of the point", inwards(w, setpoint.Sub(*least), false), point.Unit,
+			inwards(w, setpoint.Add(*least), true), point.Unit)
+		return r
+	}
+	parts := beyond(w, *s, setpoint)
+	switch {
+	case len(parts) == 0:
+		r.Next = fmt.Sprintf("ask for %s %s to leave it there; no other value is far enough away and near enough for one step", setpoint, point.Unit)
+	case len(parts) == 2 && change.Sign() > 0:
+		r.Allowed, r.Next = &parts[1], ask(point.Unit, parts...)
+	default:
+		r.Allowed, r.Next = &parts[0], ask(point.Unit, parts...)
+	}
 	return r
 }
 
-// beyond is the part of a window that lies at least the smallest step from the setpoint: above or below it as asked, on the other
-// side when there is no room.
-func beyond(w Write, s *outcome.Span, setpoint physical.Decimal, above bool) *outcome.Span {
-	if s == nil {
-		return nil
-	}
+// beyond is the parts of a window that lie at least the smallest step from the setpoint, below and above it, as far as there is room.
+func beyond(w Write, s outcome.Span, setpoint physical.Decimal) []outcome.Span {
 	least := *w.Step.Point.Point.Envelope.MinStep
-	up := outcome.Span{Low: physical.Greatest(s.Low, inwards(w, setpoint.Add(least), true)), High: s.High}
 	down := outcome.Span{Low: s.Low, High: physical.Least(s.High, inwards(w, setpoint.Sub(least), false))}
-	if !above {
-		up, down = down, up
-	}
-	for _, part := range []outcome.Span{up, down} {
-		if part.Low.LessThanOrEqual(part.High) {
-			return &part
-		}
-	}
-	return nil
+	up := outcome.Span{Low: physical.Greatest(s.Low, inwards(w, setpoint.Add(least), true)), High: s.High}
+	return slices.DeleteFunc([]outcome.Span{down, up}, func(part outcome.Span) bool { return part.Low.GreaterThan(part.High) })
 }

@@ -212,7 +212,7 @@ func (c *Corridor) plan(a *registry.Action, params map[string]any) ([]plannedWri
 		}
 		raw, err := c.machine.Encode(s.Point.Point.Ref, v)
 		if err != nil {
-			return nil, outcome.Refuse(outcome.OutOfRange, err.Error())
+			return nil, guard.NoRawValue(s.Point.Point, err)
 		}
 		writes = append(writes, plannedWrite{step: s, ref: s.Point.Point.Ref, value: v, raw: raw})
 	}
@@ -293,7 +293,7 @@ func (c *Corridor) dryRun(ctx context.Context, r *run) Answer {
 		show.Gates = append(show.Gates, "envelope of "+w.ref)
 		frame, err := c.machine.Preview(w.ref, w.value)
 		if err != nil {
-			return no(outcome.Refuse(outcome.OutOfRange, err.Error()))
+			return no(guard.NoRawValue(w.step.Point.Point, err))
 		}
 		show.Frames = append(show.Frames, frame+pulseText(w))
 	}

@@ -3,11 +3,12 @@ package journal
 import (
 	"errors"
 	"fmt"
+	"syscall"
 )
 
 // Errors that callers branch on, besides the types below and store.LockedError.
 var (
-	// ErrFailed: a write or sync failed; the journal takes nothing more until it is opened again.
+	// ErrFailed: a write or sync failed; the journal takes nothing more until it is opened again. It comes as a *FailedError.
 	ErrFailed = errors.New("journal failed")
 	// ErrClosed: the journal was closed.
 	ErrClosed = errors.New("journal closed")
@@ -16,6 +17,33 @@ var (
 	// ErrTooLarge: the payload is above MaxPayload.
 	ErrTooLarge = errors.New("payload too large")
 )
+
+// FailedError says why the journal takes nothing more, and what a person does about it. It is ErrFailed.
+type FailedError struct {
+	Dir   string
+	Cause error // the first failed write or sync
+}
+
+func (e *FailedError) Error() string {
+	return fmt.Sprintf("the journal in %s takes nothing more: %v; %s, then systemctl restart capd", e.Dir, e.Cause, e.remedy())
+}
+
+// remedy is what makes a disk writable again.
+func (e *FailedError) remedy() string {
+	switch {
+	case errors.Is(e.Cause, syscall.ENOSPC), errors.Is(e.Cause, syscall.EDQUOT):
+		return "free space on that file system"
+	case errors.Is(e.Cause, syscall.EROFS):
+		return "find out why that file system is read-only (dmesg), and make it writable"
+	default:
+		return "find out what that disk has (dmesg), and mend it"
+	}
+}
+
+// Is makes every FailedError an ErrFailed.
+func (e *FailedError) Is(target error) bool { return target == ErrFailed }
+
+func (e *FailedError) Unwrap() error { return e.Cause }
 
 // DamagedError says that something which was on disk is not what was written there.
 type DamagedError struct {

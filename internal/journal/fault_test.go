@@ -215,3 +215,21 @@ func TestCallerMayStopWaitingForASlowDisk(t *testing.T) {
 		closeNow(t, j)
 	})
 }
+
+func TestAFailedJournalSaysWhatToDo(t *testing.T) {
+	for cause, want := range map[error]string{
+		syscall.ENOSPC: "no space left on device; free space on that file system, then systemctl restart capd",
+		syscall.EDQUOT: "free space on that file system, then systemctl restart capd",
+		syscall.EROFS:  "make it writable, then systemctl restart capd",
+		syscall.EIO:    "mend it, then systemctl restart capd",
+	} {
+		dir, disk := newDir(t), &faultyDisk{}
+		j := open(t, dir, Options{open: disk.open})
+		disk.onSync(func() error { return &os.PathError{Op: "sync", Path: dir, Err: cause} })
+		_, err := j.Append(t.Context(), Intent, note{1, ""})
+		if !errors.Is(err, ErrFailed) || !errors.Is(err, cause) || !strings.Contains(err.Error(), want) || strings.Count(err.Error(), "journal") > strings.Count(dir, "journal")*2+1 {
+			t.Errorf("%v: got %q, want one with %q, and no word twice", cause, err, want)
+		}
+		disk.onSync(nil)
+	}
+}

@@ -92,6 +92,7 @@ type Stats struct {
 	First     Seq // the first that a segment holds or will hold
 	Last      Seq
 	Durable   Seq    // the last one surely on disk
+	Hash      Hash   // of the record Durable; zero when no segment holds that record any more
 	Appends   uint64 // records since Open
 	Syncs     uint64 // since Open; fewer than Appends when callers share
 	Failed    error  // why nothing more is taken
@@ -179,8 +180,8 @@ func (j *Journal) load(ctx context.Context, o Options) (*writer, error) {
 		}
 	}
 	j.opened, j.files = s.report, list
-	w := &writer{j: j, o: o, next: s.next, hash: s.hash, durable: s.report.Last}
-	j.stats.First, j.stats.Last, j.stats.Durable = 1, s.report.Last, s.report.Last
+	w := &writer{j: j, o: o, next: s.next, hash: s.hash, record: s.record, durable: s.report.Last}
+	j.stats.First, j.stats.Last, j.stats.Durable, j.stats.Hash = 1, s.report.Last, s.report.Last, s.record
 	if len(list) > 0 {
 		j.stats.First = list[0].first
 	}

@@ -336,3 +336,32 @@ func TestOptionsAreChecked(t *testing.T) {
 	}
 	open(t, dir, Options{})
 }
+
+// TestTheHashOfTheLastDurableRecordIsGiven keeps what another place may note, to know the journal again.
+func TestTheHashOfTheLastDurableRecordIsGiven(t *testing.T) {
+	dir, hashes := newDir(t), map[Seq]Hash{0: {}}
+	o := Options{SegmentSize: MinSegmentSize, Replay: func(r Record) error { hashes[r.Seq] = r.Hash; return nil }}
+	noted := map[Seq]Hash{}
+	for range 3 {
+		j := open(t, dir, o)
+		for i := range 4 { // begins a segment every third time
+			noted[j.Stats().Durable] = j.Stats().Hash
+			add(t, j, Event, i, strings.Repeat("x", 1200))
+		}
+		if _, err := j.AppendAdvisory(t.Context(), Event, note{5, ""}); err != nil {
+			t.Fatal(err)
+		}
+		noted[j.Stats().Durable] = j.Stats().Hash
+		closeNow(t, j)
+		noted[j.Stats().Durable] = j.Stats().Hash
+	}
+	closeNow(t, open(t, dir, o))
+	for seq, hash := range noted {
+		if hashes[seq] != hash {
+			t.Errorf("record %d: noted %x, in the journal %x", seq, hash, hashes[seq])
+		}
+	}
+	if len(noted) < 15 {
+		t.Errorf("%d positions", len(noted))
+	}
+}

@@ -98,6 +98,7 @@ type scanner struct {
 	visit  func(Record) error
 	next   Seq  // the sequence that must come
 	hash   Hash // that it must be linked to
+	record Hash // of the record before it; zero when that was not seen
 	report Report
 }
 
@@ -141,7 +142,7 @@ func (s *scanner) take(r Record, seg *segment) error {
 	}
 	s.report.Records++
 	s.report.Last, s.report.Head = r.Seq, r.Hash
-	s.next, s.hash = r.Seq+1, r.Hash
+	s.next, s.hash, s.record = r.Seq+1, r.Hash, r.Hash
 	seg.newest = r.Time
 	if s.visit == nil {
 		return nil

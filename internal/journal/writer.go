@@ -41,6 +41,7 @@ type writer struct {
 
 	next    Seq       // of the next record
 	hash    Hash      // that it is linked to
+	record  Hash      // of the record before it
 	last    time.Time // of the record before it
 	written Seq       // the last one in f
 	durable Seq       // the last one surely on disk
@@ -136,7 +137,7 @@ func (w *writer) write(batch []*request) error {
 		}
 		rec := Record{Seq: w.next, Kind: r.kind, Time: w.o.Now(), Payload: r.payload, durable: w.durable}
 		w.buf = rec.encode(w.buf, w.hash)
-		w.next, w.hash, w.last = rec.Seq+1, rec.Hash, rec.Time
+		w.next, w.hash, w.record, w.last = rec.Seq+1, rec.Hash, rec.Hash, rec.Time
 		r.seq = rec.Seq
 		durable = durable || r.durable
 	}
@@ -177,7 +178,7 @@ func (w *writer) sync() error {
 	}
 	w.synced, w.durable = w.end, w.written
 	w.publish(func(s *Stats, _ *segment) {
-		s.Durable = w.durable
+		s.Durable, s.Hash = w.durable, w.record
 		s.Syncs++
 	})
 	return nil
@@ -249,7 +250,7 @@ func (w *writer) fail(cause error) {
 		}
 		w.j.reading.Unlock()
 	}
-	w.failed = fmt.Errorf("journal: %s takes nothing more until it is opened again: %w: %w", w.j.dir, ErrFailed, cause)
+	w.failed = &FailedError{Dir: w.j.dir, Cause: cause}
 	w.publish(func(s *Stats, newest *segment) {
 		newest.size, s.Last, s.Failed = w.end, w.written, w.failed
 	})

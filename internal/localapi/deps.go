@@ -65,6 +65,8 @@ type Deps struct {
 	Tokens    Tokens
 	// Reload reads the folders again and publishes them; the error means that nothing changed.
 	Reload func(ctx context.Context) (*registry.Snapshot, error)
+	// Unread is why the folders could not be read and published last, nil if they were; without it they always were.
+	Unread func() error
 	// StoreSize is the size of the state file in bytes; nil when it is not known.
 	StoreSize func() int64
 	// MCPURL is where agents connect; empty when they cannot.

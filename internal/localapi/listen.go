@@ -14,6 +14,9 @@ import (
 // socketMode lets everybody on the box connect; who may do what is decided by peer credentials.
 const socketMode = 0o666
 
+// maxPath is the longest path of a unix socket, in bytes: sun_path without its closing zero (unix(7)).
+const maxPath = 107
+
 // probeTime is how long a living listener may take to let us connect.
 const probeTime = 2 * time.Second
 
@@ -34,6 +37,10 @@ func (e *InUseError) Error() string {
 // Listen makes the status socket, and its folder where that is missing. A socket that nobody listens on is replaced; one that is
 // alive is an *InUseError. The caller holds the lock of the state folder, so two daemons never race for one socket here.
 func Listen(path string) (net.Listener, error) {
+	if len(path) > maxPath {
+		return nil, fmt.Errorf("localapi: the path of the socket %s has %d bytes, and a unix socket's has at most %d; set folders.run in capd.yaml to a shorter folder",
+			path, len(path), maxPath)
+	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, fmt.Errorf("localapi: the folder of the status socket cannot be made: %w; set folders.run in capd.yaml to a folder that capd may write", err)
 	}

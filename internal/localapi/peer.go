@@ -63,6 +63,22 @@ func (p people) peerOf(conn net.Conn) (peer, error) {
 	return who, nil
 }
 
+// RuleSetup is the rule of a warning about how the box itself is set up.
+const RuleSetup = "setup"
+
+// doubts is what may be wrong with how people are told apart: a group that the box does not know lets nobody in.
+func (p people) doubts() []Problem {
+	if p.group == "" || p.ownMayDo {
+		return nil
+	}
+	if _, err := user.LookupGroup(p.group); err == nil {
+		return nil
+	}
+	return []Problem{{File: "capd.yaml", Path: "technicians.group", Rule: RuleSetup, Warning: true,
+		Message: fmt.Sprintf("this box has no group %s, so only root may change things here", p.group),
+		Hint:    fmt.Sprintf("groupadd --system %s, or name a group of /etc/group", p.group)}}
+}
+
 // inGroup reports whether the peer's own gid or one of its account's groups is the technicians'. What cannot be looked up is a no.
 func (p people) inGroup(who peer, account *user.User) bool {
 	if p.group == "" {

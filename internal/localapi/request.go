@@ -46,8 +46,8 @@ func clip(text string) string {
 // wrong kind or a second document is an error that names its place.
 func body(r *http.Request, take func(*document.Map)) error {
 	raw, err := io.ReadAll(r.Body)
-	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return problem(TooLarge, "send less", "the body is larger than %d bytes", tooLarge.Limit)
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return tooLarge()
 	}
 	if err != nil {
 		return problem(BadRequest, "", "the body cannot be read: %v", err)
@@ -62,6 +62,19 @@ func body(r *http.Request, take func(*document.Map)) error {
 		m.Done()
 	}
 	return badBody(problems)
+}
+
+// bounded is the body of a request up to its limit. One that is announced to be larger is none: it is refused at once, not when so much
+// of it has come.
+func bounded(w http.ResponseWriter, req *http.Request) io.ReadCloser {
+	if req.ContentLength > MaxBody {
+		return http.MaxBytesReader(w, io.NopCloser(bytes.NewReader([]byte{0})), 0) // its first byte is beyond the limit
+	}
+	return http.MaxBytesReader(w, req.Body, MaxBody)
+}
+
+func tooLarge() *Error {
+	return problem(TooLarge, "send less", "the body is larger than %d bytes", MaxBody)
 }
 
 // badBody makes one problem of a body an error: a key nobody knows before one that is missing, because it often is that one misspelt;

@@ -48,6 +48,9 @@ func New(d Deps) (*Server, error) {
 	}
 	s := &Server{Deps: d, started: time.Now(), people: people{group: d.Technicians, own: uint32(os.Geteuid()), ownMayDo: d.OwnUIDIsTechnician}}
 	s.handler = s.mux()
+	for _, p := range s.people.doubts() {
+		s.Log.Warn("setup", "file", p.File, "key", p.Path, "problem", p.Message, "next", p.Hint)
+	}
 	return s, nil
 }
 
@@ -162,7 +165,7 @@ func (s *Server) noPath(path string) error {
 // endpoint is everything around a route: the shape of the request, who asks, whether that person may, and the answer.
 func (s *Server) endpoint(r route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		req.Body = http.MaxBytesReader(w, req.Body, MaxBody)
+		req.Body = bounded(w, req)
 		answer, err := s.judge(r, req)
 		if err != nil {
 			s.fail(w, req, asError(err))

@@ -299,3 +299,25 @@ func TestNewNamesWhatIsMissing(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+func TestABodyThatIsAnnouncedTooLargeIsRefusedBeforeItComes(t *testing.T) {
+	b := localtest.Start(t)
+	conn, err := net.Dial("unix", b.Socket)
+	must(t, err)
+	defer func() { _ = conn.Close() }()
+	_, err = io.WriteString(conn, "POST /v1/lock HTTP/1.1\r\nHost: capd\r\nContent-Length: 1000000\r\n\r\n")
+	must(t, err)
+	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	must(t, err)
+	defer func() { _ = answer.Body.Close() }()
+	if answer.StatusCode != http.StatusRequestEntityTooLarge {
+		t.Errorf("%s", answer.Status)
+	}
+}
+
+func TestASocketPathThatIsTooLongNamesTheLimit(t *testing.T) {
+	_, err := localapi.Listen(filepath.Join(t.TempDir(), strings.Repeat("x", 107), "capd.sock"))
+	if err == nil || !contains(err.Error(), "at most 107") || !contains(err.Error(), "folders.run") {
+		t.Errorf("got %v", err)
+	}
+}

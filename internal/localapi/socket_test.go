@@ -1,8 +1,13 @@
 package localapi_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"slices"
 	"testing"
 	"time"
 
@@ -241,4 +246,37 @@ func TestToolsAreListedAndFoundInTwoLanguages(t *testing.T) {
 		t.Error(text)
 	}
 	wantError(t, second(b.Client.Find(t.Context(), localapi.FindRequest{Query: "  "})), localapi.BadRequest)
+}
+
+func TestFoldersThatCannotBeReadStandInTheStatus(t *testing.T) {
+	failure := fmt.Errorf("cannot read the contract folder: %w", &fs.PathError{Op: "open", Path: "/etc/capd/contracts.d", Err: fs.ErrNotExist})
+	b := localtest.Start(t, func(d *localapi.Deps) { d.Unread = func() error { return failure } })
+	s, err := b.Client.Status(t.Context())
+	must(t, err)
+	if len(s.Rejected) != 1 || s.Rejected[0].File != "/etc/capd/contracts.d" || s.Rejected[0].Kind != "folder" || !contains(s.Rejected[0].Problems[0].Message, "cannot read") {
+		t.Errorf("rejected %+v", s.Rejected)
+	}
+	failure = nil
+	if s, err = b.Client.Status(t.Context()); err != nil || s.Rejected == nil || len(s.Rejected) != 0 {
+		t.Errorf("rejected %+v, %v", s.Rejected, err)
+	}
+}
+
+func TestAGroupThatTheBoxDoesNotKnowIsAWarning(t *testing.T) {
+	var log bytes.Buffer
+	for group, want := range map[string]int{"nosuchgroup": 1, "root": 0, "": 0} {
+		log.Reset()
+		b := localtest.Start(t, func(d *localapi.Deps) {
+			d.Technicians, d.OwnUIDIsTechnician, d.Log = group, false, slog.New(slog.NewTextHandler(&log, nil))
+		})
+		s, err := b.Client.Status(t.Context())
+		must(t, err)
+		setup := slices.DeleteFunc(s.Warnings, func(p localapi.Problem) bool { return p.Rule != localapi.RuleSetup })
+		if len(setup) != want || want == 1 && (!setup[0].Warning || setup[0].Path != "technicians.group" || !contains(setup[0].Message, group)) {
+			t.Errorf("%q: warnings %+v", group, setup)
+		}
+		if contains(log.String(), "nosuchgroup") != (want == 1) {
+			t.Errorf("%q: log %s", group, &log)
+		}
+	}
 }

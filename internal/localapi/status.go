@@ -2,6 +2,8 @@ package localapi
 
 import (
 	"encoding/hex"
+	"errors"
+	"io/fs"
 	"math"
 	"os"
 	"slices"
@@ -31,7 +33,7 @@ func (s *Server) status(c call) (any, error) {
 	now, snapshot := time.Now(), s.Snapshots.Snapshot()
 	doc := Status{Version: s.Version, PID: os.Getpid(), Started: s.started.UTC(), UptimeS: int64(now.Sub(s.started).Seconds()), MCPURL: s.MCPURL,
 		Caller: Caller{UID: c.who.uid, Name: c.who.name, Technician: c.who.technician}, Mode: s.Standing.Mode(), Snapshot: published(snapshot, now),
-		Links: linksOf(s.Machine.Stats()), Rejected: rejectedOf(snapshot), Warnings: problemsOf(snapshot.Warnings), Suspended: suspendedOf(snapshot),
+		Links: linksOf(s.Machine.Stats()), Rejected: list(append(s.unread(), rejectedOf(snapshot)...)), Warnings: list(append(s.people.doubts(), problemsOf(snapshot.Warnings)...)), Suspended: suspendedOf(snapshot),
 		Lockouts: list(s.Standing.Lockouts()), Armed: list(s.Standing.Arms()), Unsettled: list(s.Standing.Marks()), Running: list(s.Corridor.Running()), Degraded: s.degraded(),
 		Alarms: alarmCount(s.Alarms.List(false), s.Alarms.Dropped()), Recent: outcomesOf(s.Corridor.Recent(recentInStatus)), Journal: journalState(s.Journal.Stats())}
 	if s.StoreSize != nil {
@@ -77,6 +79,23 @@ func problemsOf(ps document.Problems) []Problem {
 		out[i] = Problem{File: p.Pos.File, Line: p.Pos.Line, Column: p.Pos.Column, Path: p.Path, Rule: p.Rule, Message: p.Message, Hint: p.Hint, Warning: p.Warning}
 	}
 	return out
+}
+
+// unread is the folders as one rejected item, while they cannot be read.
+func (s *Server) unread() []RejectedFile {
+	if s.Unread == nil {
+		return nil
+	}
+	err := s.Unread()
+	if err == nil {
+		return nil
+	}
+	where := "assets.d, contracts.d, profiles.d"
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
+		where = path.Path
+	}
+	return []RejectedFile{{File: where, Kind: "folder", Serving: "the set in force before; no change of a file is taken in",
+		Problems: []Problem{{File: where, Rule: "read", Message: err.Error()}}}}
 }
 
 func rejectedOf(s *registry.Snapshot) []RejectedFile {

@@ -54,7 +54,7 @@ func create(path string, o Options) (err error) {
 	if err := f.Truncate(0); err != nil { // what a crash left behind
 		return errors.Join(err, f.Close())
 	}
-	db, err := openBolt(f, f.Name(), o.MaxSize)
+	db, err := openBolt(f, f.Name(), o.MaxSize, 0)
 	if err != nil {
 		return err
 	}

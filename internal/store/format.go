@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+
+	"go.etcd.io/bbolt"
 )
 
 // The version of the layout is decimal text under this bucket and key.
@@ -67,6 +69,23 @@ func (db *DB) format() (format int, err error) {
 		return nil
 	})
 	return format, err
+}
+
+// Fresh reports whether nothing was put into the file since it was made.
+func (db *DB) Fresh() (fresh bool, err error) {
+	t, err := db.begin(false)
+	if err != nil {
+		return false, err
+	}
+	defer t.end(&err)
+	fresh = true
+	err = db.guard(func() error {
+		return t.bolt.ForEach(func(name []byte, _ *bbolt.Bucket) error {
+			fresh = fresh && string(name) == metaBucket
+			return nil
+		})
+	})
+	return fresh, err
 }
 
 func (t Tx) putFormat(format int) error {

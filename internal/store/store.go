@@ -35,6 +35,9 @@ const (
 	// deleteReserve is how far above the cap a transaction that only deletes may grow the file: the tree is
 	// copied on write, so without it a full store could not be emptied.
 	deleteReserve = 1 << 20
+	// firstMap is how much address space the library maps at first. Each time it has to map more within a transaction,
+	// it copies all that was put so far.
+	firstMap = 8 << 20
 
 	fileMode = 0o600
 )
@@ -104,19 +107,21 @@ func openFile(f *os.File, path string, maxSize int64) (*DB, error) {
 	if err := checkFile(f, info.Size()); err != nil {
 		return nil, errors.Join(corrupt(path, err), f.Close())
 	}
-	return openBolt(f, path, maxSize)
+	return openBolt(f, path, maxSize, firstMap)
 }
 
-// openBolt gives a locked file to the library, which makes an empty one into a database. It closes f on failure.
-func openBolt(f *os.File, path string, maxSize int64) (*DB, error) {
+// openBolt gives a locked file to the library, which makes an empty one into a database. The library maps at least mapped
+// bytes, and a file grows in larger steps once that is more than a step. It closes f on failure.
+func openBolt(f *os.File, path string, maxSize int64, mapped int) (*DB, error) {
 	db := &DB{path: path, maxSize: int(maxSize)}
 	err := db.guard(func() (err error) {
 		db.bolt, err = bbolt.Open(path, fileMode, &bbolt.Options{
-			NoFreelistSync: true,
-			FreelistType:   bbolt.FreelistMapType,
-			NoStatistics:   true,
-			MaxSize:        int(maxSize),
-			OpenFile:       func(string, int, os.FileMode) (*os.File, error) { return f, nil },
+			NoFreelistSync:  true,
+			FreelistType:    bbolt.FreelistMapType,
+			NoStatistics:    true,
+			MaxSize:         int(maxSize),
+			InitialMmapSize: mapped,
+			OpenFile:        func(string, int, os.FileMode) (*os.File, error) { return f, nil },
 		})
 		return err
 	})
@@ -145,16 +150,17 @@ func (db *DB) View(fn func(Tx) error) (err error) {
 	return fn(t)
 }
 
-// Update runs fn and commits what it did, all or nothing; it has reached the disk when Update returns nil. One runs
-// at a time. An error of fn leaves the old state, and so does *SizeError. After a failure that leaves the state on
-// disk in doubt every further Update is refused until the file is opened again.
+// Update runs fn and commits what it did, all or nothing; it has reached the disk when Update returns nil. Where fn puts
+// and deletes nothing, nothing is written. One runs at a time. An error of fn leaves the old state, and so does
+// *SizeError. After a failure that leaves the state on disk in doubt every further Update is refused until the file is
+// opened again.
 func (db *DB) Update(fn func(Tx) error) (err error) {
 	t, err := db.begin(true)
 	if err != nil {
 		return err
 	}
 	defer t.end(&err)
-	if err := fn(t); err != nil {
+	if err := fn(t); err != nil || !*t.changed {
 		return err
 	}
 	return t.commit()
@@ -169,7 +175,7 @@ func (db *DB) Close() error {
 }
 
 func (db *DB) begin(write bool) (Tx, error) {
-	t := Tx{db: db, grows: new(bool)}
+	t := Tx{db: db, changed: new(bool), grows: new(bool)}
 	err := db.guard(func() (err error) {
 		t.bolt, err = db.bolt.Begin(write)
 		return err

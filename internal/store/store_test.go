@@ -92,6 +92,25 @@ func TestCommittedValuesSurviveReopening(t *testing.T) {
 	sound(t, path)
 }
 
+func TestAnUpdateThatChangesNothingWritesNothing(t *testing.T) {
+	db := newTest(t)
+	put(t, db, "a", "k", "v")
+	before, err := os.ReadFile(db.Path())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Update(func(tx Tx) error { _, err := tx.Get("a", "k"); return err }); err != nil {
+		t.Fatal(err)
+	}
+	if after, err := os.ReadFile(db.Path()); err != nil || !bytes.Equal(before, after) {
+		t.Errorf("the file changed, %v", err)
+	}
+	put(t, db, "a", "k", "w")
+	if v, err := get(db, "a", "k"); v != "w" || err != nil {
+		t.Errorf("the next update: %q, %v", v, err)
+	}
+}
+
 func TestMissingKeyAndMissingBucketAreNotFound(t *testing.T) {
 	db := newTest(t)
 	put(t, db, "a", "k", "v")
@@ -355,4 +374,27 @@ func BenchmarkOpen(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+}
+
+func TestAFileIsFreshUntilSomethingWasPut(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "registry.db")
+	reopened := func(want bool) *DB {
+		t.Helper()
+		db := openTest(t, path, Options{})
+		if fresh, err := db.Fresh(); fresh != want || err != nil {
+			t.Errorf("fresh %v, %v; want %v", fresh, err, want)
+		}
+		return db
+	}
+	for range 2 {
+		if err := reopened(true).Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	db := reopened(true)
+	put(t, db, "a", "k", "v")
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	reopened(false)
 }

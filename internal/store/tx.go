@@ -20,9 +20,10 @@ const sumSize = 4
 // Tx reads and writes values by bucket and key within one View or Update. Buckets come into being with their first
 // value. A Tx belongs to the goroutine that runs the transaction.
 type Tx struct {
-	db    *DB
-	bolt  *bbolt.Tx
-	grows *bool // whether anything was put
+	db      *DB
+	bolt    *bbolt.Tx
+	changed *bool // whether anything was put or deleted
+	grows   *bool // whether anything was put
 }
 
 // Get returns a copy of a value, or ErrNotFound.
@@ -135,6 +136,7 @@ func (t Tx) change(fn func() error) error {
 	if !t.bolt.Writable() {
 		return ErrReadOnly
 	}
+	*t.changed = true
 	return t.db.guard(fn)
 }
 

@@ -81,6 +81,7 @@ func running() []invoke.Running {
 func rejected() []localapi.RejectedFile {
 	return []localapi.RejectedFile{{File: "/etc/capd/contracts.d/xv-03.yaml", Kind: "contract", Serving: "last good version 0a1b2c3d4e5f",
 		Problems: []localapi.Problem{
+			{File: "/etc/capd/contracts.d/xv-03.yaml", Line: 2, Column: 1, Path: "tags", Rule: "style", Message: "no tags", Warning: true},
 			{File: "/etc/capd/contracts.d/xv-03.yaml", Line: 12, Column: 5, Path: "actions.open.verify.min_levl", Rule: "unknown_key",
 				Message: `key "min_levl" is not known here`, Hint: `did you mean "min_level"?`},
 			{File: "/etc/capd/contracts.d/xv-03.yaml", Line: 3, Column: 10, Path: "version", Rule: "value", Message: `"one" is no version`}}}}
@@ -111,7 +112,8 @@ func troubled() localapi.Status {
 	s.Alarms = localapi.AlarmCount{Active: 2, Worst: health.Critical, Dropped: 1, Newest: &health.Alarm{ID: 8, Key: "degraded:start_pump",
 		Text:     "start_pump is degraded after 3 failed verifications",
 		Severity: health.Critical, Since: before(10 * time.Minute), Count: 1}}
-	s.Warnings = []localapi.Problem{{File: "a", Rule: "x", Message: "y", Warning: true}}
+	s.Warnings = []localapi.Problem{{File: "a", Rule: "x", Message: "y", Warning: true},
+		{File: "capd.yaml", Path: "technicians.group", Rule: localapi.RuleSetup, Message: "this box has no group nosuchgroup", Hint: "groupadd it", Warning: true}}
 	s.Links = append(s.Links, localapi.Link{ID: "BUS-1", Transport: "modbus_rtu", Health: localapi.Offline, Transactions: 40, Failed: 40,
 		Errors: map[string]uint64{"timeout": 40}, Devices: []localapi.Device{
 			{ID: "PS07-VFD", Health: localapi.Offline, Points: 9, Bad: 9, LastGood: before(26 * time.Minute), PausedUntil: noon().Add(20 * time.Second)},
@@ -123,7 +125,9 @@ func troubled() localapi.Status {
 			Level: level(outcome.E2), Sent: true, Code: outcome.VerifyMismatch,
 			Amended: "the speed reached 35 Hz after the answer"},
 		{Invocation: call1, At: before(30 * time.Hour), Action: "set_discharge_valve", Asset: "PS07-FCV-04", Subject: "uid:0", Verdict: outcome.NotExecuted,
-			Level: level(outcome.E0), Code: outcome.StepTooLarge}}
+			Level: level(outcome.E0), Code: outcome.StepTooLarge},
+		{Invocation: call1, At: before(40 * time.Hour), Action: "set_discharge_valve", Asset: "PS07-FCV-04", Subject: "uid:0", Verdict: outcome.Confirmed,
+			Level: level(outcome.E4)}}
 	return s
 }
 

@@ -7,14 +7,11 @@ import (
 	"strings"
 	"time"
 
-	"capd/internal/document"
 	"capd/internal/invoke"
 	"capd/internal/localapi"
+	"capd/internal/outcome"
 	"capd/internal/standing"
 )
-
-// maxProblems is how many findings of one file are shown.
-const maxProblems = 5
 
 // Status is the state of the box: what is wrong, what is locked, what runs, and the mode first.
 func Status(s localapi.Status, now time.Time) string {
@@ -33,6 +30,7 @@ func Status(s localapi.Status, now time.Time) string {
 	p.degraded(s, now)
 	p.alarmCount(s.Alarms, now)
 	p.rejected(s.Rejected)
+	p.setup(s.Warnings)
 	p.links(s.Links, now)
 	p.recent(s.Recent, now)
 	p.foot(s, now)
@@ -172,41 +170,6 @@ func (p *page) journalFailed(j localapi.JournalState) {
 	}
 }
 
-func (p *page) rejected(files []localapi.RejectedFile) {
-	if len(files) == 0 {
-		return
-	}
-	p.title("FILES NOT IN FORCE (correct them; capd reads them again by itself)")
-	for _, f := range files {
-		p.line(2, "%s (%s; serving: %s)", f.File, f.Kind, f.Serving)
-		p.problems(4, f.Problems)
-	}
-}
-
-// problems writes the findings about a file as file:line:column, so that an editor can jump there; keys nobody knows come first, because
-// the ones that are missing often are those misspelt.
-func (p *page) problems(indent int, all []localapi.Problem) {
-	all = slices.SortedStableFunc(slices.Values(all), func(a, b localapi.Problem) int { return unknownFirst(a) - unknownFirst(b) })
-	for i, f := range all {
-		if i == maxProblems {
-			p.line(indent, "and %d more: capd status --json", len(all)-maxProblems)
-			return
-		}
-		place := f.File
-		if f.Line > 0 {
-			place = fmt.Sprintf("%s:%d:%d", f.File, f.Line, f.Column)
-		}
-		if f.Path != "" {
-			place += " " + f.Path
-		}
-		p.line(indent, "%s", place)
-		p.line(indent+2, "%s: %s", f.Rule, f.Message)
-		if f.Hint != "" {
-			p.line(indent+2, "-> %s", f.Hint)
-		}
-	}
-}
-
 func (p *page) links(links []localapi.Link, now time.Time) {
 	if len(links) == 0 {
 		return
@@ -227,13 +190,6 @@ func (p *page) links(links []localapi.Link, now time.Time) {
 		}
 	}
 	p.rows(2, rows)
-}
-
-func unknownFirst(p localapi.Problem) int {
-	if p.Rule == document.RuleUnknownKey {
-		return 0
-	}
-	return 1
 }
 
 // word is a health in words, in capitals when somebody should look.
@@ -285,7 +241,7 @@ func (p *page) recent(all []localapi.Outcome, now time.Time) {
 
 func outcomeLine(o localapi.Outcome, now time.Time) string {
 	text := fmt.Sprintf("%s  %s", clock(o.At, now), o.Verdict)
-	if o.Level != nil && o.Sent {
+	if o.Level != nil && (o.Sent || *o.Level > outcome.E0) {
 		text += " " + o.Level.String()
 	}
 	if o.Code != "" {
@@ -302,7 +258,7 @@ func (p *page) foot(s localapi.Status, now time.Time) {
 	f := s.Snapshot
 	p.line(0, "Set %d, published %s: %s, %s, %s, %s, %s.", f.ID, ago(f.At, now), count(f.Assets, "asset"), count(f.Points, "point"),
 		count(f.Contracts, "contract"), count(f.Tools, "tool"), count(f.Profiles, "profile"))
-	if n := len(s.Warnings); n > 0 {
+	if n := len(slices.DeleteFunc(slices.Clone(s.Warnings), isSetup)); n > 0 {
 		p.line(0, "%s about files in force: capd status --json", count(n, "warning"))
 	}
 	if s.MCPURL != "" {
