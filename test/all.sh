@@ -25,6 +25,10 @@ part() { # NAME COMMAND...
 # Packages whose tests play with the plant, or with wires, in real time: one after the other, so that none is starved by the others.
 real_time='/(internal/(app|invoke|mcpserver|localapi|hal/modbus|sim)(/.*)?|cmd/capd)$'
 
+vet() {
+	go vet ./... && go -C test/bench vet ./...
+}
+
 race() {
 	need gcc gcc libc6-dev # the race detector is C
 	export CGO_ENABLED=1
@@ -49,7 +53,7 @@ tour() { # KIND: plays it, and shows all of it only when a step is not as expect
 
 command -v go >/dev/null || { echo "go is missing: install Go $(sed -n 's/^go //p' go.mod) or later" >&2; exit 1; }
 
-part "go vet" go vet ./...
+part "go vet" vet
 part "go test -race" race
 part "go test, 386" test/run386.sh
 part "soak of Modbus, one minute" env CAPD_SOAK=1m go test -count=1 -run '^TestSoak' -parallel 8 -timeout 10m ./internal/hal/modbus

@@ -15,4 +15,5 @@ require (
 	github.com/goccy/go-yaml v1.19.2 // indirect
 	github.com/shopspring/decimal v1.6.0 // indirect
 	golang.org/x/sys v0.50.0 // indirect
+	golang.org/x/text v0.23.0 // indirect
 )
