@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -117,8 +118,9 @@ func readRegular(path string) (source []byte, err error) {
 			err = e
 		}
 	}()
-	source, err = io.ReadAll(io.LimitReader(f, MaxFile+1))
-	if err == nil && len(source) > MaxFile {
+	content := bytes.NewBuffer(make([]byte, 0, min(info.Size(), MaxFile)+bytes.MinRead))
+	_, err = content.ReadFrom(io.LimitReader(f, MaxFile+1))
+	if source = content.Bytes(); err == nil && len(source) > MaxFile {
 		return nil, fmt.Errorf("%s is larger than the limit of %d bytes; split the file", path, MaxFile)
 	}
 	return source, err

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+
+	"capd/internal/store"
 )
 
 func TestAGoodSetComesIntoForce(t *testing.T) {
@@ -296,6 +298,19 @@ func TestAPublishThatIsCancelledOrCannotBeSavedChangesNothing(t *testing.T) {
 		t.Errorf("closed store: %v", err)
 	}
 	b.start()
+}
+
+func TestALastGoodVersionThatCannotBeReadIsNamedAndNothingChanges(t *testing.T) {
+	b := newBox(t)
+	b.write("assets.d/plant.yaml", plant, "contracts.d/a.yaml", reading("a"))
+	b.expect("a_read")
+	must(t, b.db.Update(func(tx store.Tx) error { return tx.Put(bucketFiles, "a.yaml", []byte("{")) }))
+	b.restart()
+	c, err := ReadFolders(b.folders())
+	must(t, err)
+	if _, err := b.Publish(t.Context(), c); err == nil || !strings.Contains(err.Error(), "registry: read the last good set: decode files/a.yaml: ") || b.Snapshot().ID != 0 {
+		t.Errorf("snapshot %d, %v", b.Snapshot().ID, err)
+	}
 }
 
 func TestSubscribersHearOfEachSnapshotInOrder(t *testing.T) {

@@ -17,7 +17,7 @@ type Registry struct {
 	drivers     []hal.Driver
 	db          *store.DB
 	log         *slog.Logger
-	program     string // as programID gives it; without one no parsed tree is kept
+	program     string // as programID gives it; without one no tree is kept
 	publishing  sync.Mutex
 	published   string // digest of the candidate in force; guarded by publishing
 	active      atomic.Pointer[Snapshot]

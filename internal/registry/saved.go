@@ -3,6 +3,9 @@ package registry
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"capd/internal/store"
@@ -25,23 +28,30 @@ type savedFile struct {
 
 // load gives the last good version of each file, and the sealed trees, both by path.
 func (r *Registry) load() (good map[string]File, trees map[string][]byte, err error) {
-	var saved [][]byte
-	trees = map[string][]byte{}
+	files, trees := map[string][]byte{}, map[string][]byte{}
 	err = r.db.View(func(tx store.Tx) error {
-		return errors.Join(
-			tx.ForEach(bucketFiles, "", func(_ string, data []byte) error { saved = append(saved, data); return nil }),
-			tx.ForEach(bucketTrees, "", func(path string, sealed []byte) error { trees[path] = sealed; return nil }))
+		for bucket, into := range map[string]map[string][]byte{bucketFiles: files, bucketTrees: trees} {
+			if err := tx.ForEach(bucket, "", func(path string, data []byte) error { into[path] = data; return nil }); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	if err != nil {
 		return nil, nil, err
 	}
-	good, err = decodeSaved(saved)
+	good, err = decodeSaved(files)
 	return good, trees, err
 }
 
-func decodeSaved(saved [][]byte) (map[string]File, error) {
-	files, errs := make([]savedFile, len(saved)), make([]error, len(saved))
-	each(len(saved), func(i int) { errs[i] = json.Unmarshal(saved[i], &files[i]) })
+func decodeSaved(data map[string][]byte) (map[string]File, error) {
+	paths := slices.Collect(maps.Keys(data))
+	files, errs := make([]savedFile, len(paths)), make([]error, len(paths))
+	each(len(paths), func(i int) {
+		if err := json.Unmarshal(data[paths[i]], &files[i]); err != nil {
+			errs[i] = fmt.Errorf("decode %s/%s: %w", bucketFiles, paths[i], err)
+		}
+	})
 	good := map[string]File{}
 	for _, s := range files {
 		good[s.Path] = File{Path: s.Path, Kind: s.Kind, Source: s.Source}
@@ -49,24 +59,22 @@ func decodeSaved(saved [][]byte) (map[string]File, error) {
 	return good, errors.Join(errs...)
 }
 
-// save writes the set in force in one transaction: what is served, and nothing of what was rejected. Where the store is too full for
-// the trees, it does without them.
+// save writes the set in force in one transaction: what is served, and nothing of what was rejected. Where the store is too
+// full for the trees, it does without them.
 func (r *Registry) save(b *build) error {
 	err := r.db.Update(func(tx store.Tx) error { return errors.Join(saveSet(tx, b), b.trees.save(tx, b.use)) })
 	var full *store.SizeError
 	if !errors.As(err, &full) {
 		return err
 	}
-	if err := r.db.Update(b.trees.drop); err != nil { // by itself: room that is freed is there for the next transaction
+	if err := r.db.Update(b.trees.drop); err != nil { // what a transaction frees, only the next one can use
 		return err
 	}
 	return r.db.Update(func(tx store.Tx) error { return saveSet(tx, b) })
 }
 
 func saveSet(tx store.Tx, b *build) error {
-	kept := map[string]bool{}
 	for _, f := range b.use {
-		kept[f.Path] = true
 		if b.standing(f) == unchanged {
 			continue
 		}
@@ -74,17 +82,29 @@ func saveSet(tx store.Tx, b *build) error {
 			return err
 		}
 	}
-	for _, rejected := range b.rejected {
-		kept[rejected.File] = true // its last good version stays, even while it is suspended
-	}
+	kept := b.kept()
 	for path := range b.good {
-		if !kept[path] {
+		if _, ok := kept[path]; !ok {
 			if err := tx.Delete(bucketFiles, path); err != nil {
 				return err
 			}
 		}
 	}
-	return saveVersions(tx, b)
+	return saveVersions(tx, b, kept)
+}
+
+// kept is the last good version of each file from now on, by path; one stays even while it is suspended.
+func (b *build) kept() map[string]File {
+	kept := map[string]File{}
+	for path := range b.rejected {
+		if old, ok := b.good[path]; ok {
+			kept[path] = old
+		}
+	}
+	for _, f := range b.use {
+		kept[f.Path] = f
+	}
+	return kept
 }
 
 func saved(f File) savedFile {

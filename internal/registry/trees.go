@@ -11,9 +11,10 @@ import (
 	"capd/internal/store"
 )
 
-// trees parses the files of one publish, each once, or takes over what an earlier publish got from the same bytes: a start is then
-// spared the YAML parser, which is nearly all of it. It gives what document.Parse gives and nothing else: a tree is taken over
-// only if its seal says that this very program wrote it for these bytes under this name.
+// trees parses the files of one publish, each once, or takes over what an earlier publish got from the same bytes: that spares a
+// start the YAML parser, which would take most of its time. It gives what document.Parse gives and nothing else: a tree is
+// taken over only if its seal says that this very program wrote it, for these bytes under this name. A file with problems has
+// no tree.
 type trees struct {
 	program string            // as programID gives it; without one nothing is taken over, and nothing kept
 	stored  map[string][]byte // sealed trees by path
@@ -69,7 +70,7 @@ func (t *trees) read(f File, key treeKey) tree {
 	n, ps := document.Parse(f.Path, f.Source)
 	x := tree{node: n, problems: slices.Clip(ps)} // many readers append to it
 	if t.program != "" && len(ps) == 0 {
-		if encoded, err := document.Encode(n); err == nil { // else it is parsed each time
+		if encoded, err := document.Encode(n); err == nil { // else it is parsed at each start
 			x.sealed = append(seal, encoded...)
 		}
 	}
@@ -78,23 +79,24 @@ func (t *trees) read(f File, key treeKey) tree {
 
 // save brings the store to the trees of the files in force and no others.
 func (t *trees) save(tx store.Tx, inForce []File) error {
-	stale, room := maps.Clone(t.stored), t.room
+	stale, fresh, room := maps.Clone(t.stored), map[string][]byte{}, t.room
 	for _, f := range inForce {
-		if t.of(f).taken {
+		if x := t.of(f); x.taken {
 			room -= len(stale[f.Path])
 			delete(stale, f.Path)
+		} else if x.sealed != nil {
+			fresh[f.Path] = x.sealed
 		}
 	}
-	for _, f := range inForce {
-		sealed := t.of(f).sealed
-		if sealed == nil || len(sealed) > room {
+	for _, path := range slices.Sorted(maps.Keys(fresh)) {
+		if len(fresh[path]) > room {
 			continue
 		}
-		if err := tx.Put(bucketTrees, f.Path, sealed); err != nil {
+		if err := tx.Put(bucketTrees, path, fresh[path]); err != nil {
 			return err
 		}
-		room -= len(sealed)
-		delete(stale, f.Path)
+		room -= len(fresh[path])
+		delete(stale, path)
 	}
 	return dropTrees(tx, stale)
 }

@@ -194,13 +194,12 @@ func TestTreesNeverStandInTheWayOfAPublish(t *testing.T) {
 	if len(b.trees()) != 2 {
 		t.Error("there is room for two small trees")
 	}
-	large := strings.Builder{}
-	large.WriteString("inventory: capd/v1\nassets:\n")
-	for i := range 3500 {
-		fmt.Fprintf(&large, "  ASSET-%d: {title: One of many assets, location: plant/ps07/line%d, aliases: [a%d, b%d]}\n", i, i, i, i)
+	assets := make([]string, 3000)
+	for i := range assets {
+		assets[i] = fmt.Sprintf(`"ASSET-%d": {"title": "One of many assets", "location": "plant/ps07/line%d", "aliases": ["a%d", "b%d"]}`, i, i, i, i)
 	}
-	b.write("assets.d/large.yaml", large.String(), "contracts.d/a.yaml", reading("b"))
-	if s := b.expect("b_read"); len(s.Inventory.Assets) != 3502 {
+	b.write("assets.d/large.json", `{"inventory": "capd/v1", "assets": {`+strings.Join(assets, ",\n")+"}}", "contracts.d/a.yaml", reading("b"))
+	if s := b.expect("b_read"); len(s.Inventory.Assets) != 3002 {
 		t.Errorf("%d assets", len(s.Inventory.Assets))
 	}
 	good, trees, err := b.load()

@@ -12,30 +12,29 @@ import (
 	"capd/internal/store"
 )
 
-// What the history keeps besides the versions in force.
+// What the history keeps besides the last good version of each file.
 const (
 	keptVersions = 20       // of each tool, the newest
 	maxHistory   = 16 << 20 // bytes of all tools together; beyond it the oldest go
 )
 
-// saveVersions adds the versions that are new in force to the history.
-func saveVersions(tx store.Tx, b *build) error {
-	sources := map[string]File{}
-	for _, f := range b.use {
-		sources[f.Path] = f
-	}
-	inForce, added := map[string]bool{}, false
+// saveVersions adds to the history what has come into force; kept is the last good versions from now on.
+func saveVersions(tx store.Tx, b *build, kept map[string]File) error {
+	added := false
 	for _, c := range b.snapshot.Contracts {
-		key := c.Tool + "@" + c.Version.String() + "@" + c.SHA256[:12]
-		inForce[key] = true
+		f := kept[c.File]
+		if b.standing(f) == unchanged {
+			continue // it was added when it came into force, and stays while it is kept
+		}
+		key := c.Tool + "@" + c.Version.String() + "@" + hashInKey(c.SHA256)
 		_, err := tx.Get(bucketVersions, key)
 		if err == nil {
-			continue
+			continue // an older version once more
 		}
 		if !errors.Is(err, store.ErrNotFound) {
 			return err
 		}
-		if err := store.PutJSON(tx, bucketVersions, key, saved(sources[c.File])); err != nil {
+		if err := store.PutJSON(tx, bucketVersions, key, saved(f)); err != nil {
 			return err
 		}
 		added = true
@@ -43,20 +42,28 @@ func saveVersions(tx store.Tx, b *build) error {
 	if !added {
 		return nil
 	}
-	return trimHistory(tx, inForce)
+	hashes := map[string]bool{}
+	for _, f := range kept {
+		hashes[hashInKey(f.SHA256())] = true
+	}
+	return trimHistory(tx, hashes, maxHistory)
 }
+
+// hashInKey is what of a content hash is in the key of a version.
+func hashInKey(sha256 string) string { return sha256[:12] }
 
 // history is the stored versions, as one transaction sees them.
 type history struct {
-	tx      store.Tx
-	inForce map[string]bool
-	sizes   map[string]int // bytes by key
-	total   int
+	tx    store.Tx
+	kept  map[string]bool // hashes that stay
+	sizes map[string]int  // bytes by key
+	total int
 }
 
-// trimHistory deletes the oldest versions beyond what the history keeps; what is in force stays.
-func trimHistory(tx store.Tx, inForce map[string]bool) error {
-	h := history{tx: tx, inForce: inForce, sizes: map[string]int{}}
+// trimHistory deletes the oldest versions where there are too many of a tool, or too many bytes of all; those with the hashes
+// given stay.
+func trimHistory(tx store.Tx, hashes map[string]bool, limit int) error {
+	h := history{tx: tx, kept: hashes, sizes: map[string]int{}}
 	byTool := map[string][]string{}
 	err := tx.ForEach(bucketVersions, "", func(key string, value []byte) error {
 		tool, _, _ := strings.Cut(key, "@")
@@ -75,10 +82,10 @@ func trimHistory(tx store.Tx, inForce map[string]bool) error {
 			}
 		}
 	}
-	if h.total <= maxHistory {
+	if h.total <= limit {
 		return nil
 	}
-	const enough = maxHistory / 4 * 3 // so that the next versions find room
+	enough := limit / 4 * 3 // so that the next versions find room
 	return h.trim(slices.Collect(maps.Keys(h.sizes)), func(int) bool { return h.total > enough })
 }
 
@@ -92,7 +99,7 @@ func (h *history) trim(keys []string, tooMany func(left int) bool) error {
 		if !tooMany(len(oldest) - i) {
 			return nil
 		}
-		if h.inForce[key] {
+		if h.kept[key[strings.LastIndexByte(key, '@')+1:]] {
 			continue
 		}
 		if err := h.tx.Delete(bucketVersions, key); err != nil {
@@ -127,7 +134,8 @@ type Version struct {
 	Published time.Time `json:"published"`
 }
 
-// History lists the versions of a tool that were in force, as far as they are kept, in the order of their versions, then of their publication.
+// History lists the versions of a tool that are or were in force, as far as they are kept, in the order of their versions, then of
+// their publication.
 func (r *Registry) History(tool string) ([]Version, error) {
 	var all []Version
 	err := r.db.View(func(tx store.Tx) error {

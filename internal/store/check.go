@@ -46,9 +46,10 @@ type meta struct {
 // checker walks the pages of one state. It reads through the file, never through a mapping: the library trusts what
 // it maps, and a damaged page would end the process from one of its goroutines.
 type checker struct {
-	r    io.ReaderAt
-	meta meta
-	seen map[uint64]bool
+	r     io.ReaderAt
+	meta  meta
+	seen  []bool // by page
+	first []byte // room for one page
 }
 
 // checkFile reports, as damage, why the file must not be opened: every page that can be reached must be whole, in
@@ -64,11 +65,15 @@ func checkFile(r io.ReaderAt, size int64) error {
 	if m.pages > uint64(size)/m.pageSize {
 		return damaged("it is cut short: %d bytes where %d pages of %d are needed", size, m.pages, m.pageSize)
 	}
-	c := checker{r: r, meta: m, seen: map[uint64]bool{}}
+	c := newChecker(r, m)
 	if err := c.tree(m.root, keys{}, c.bucket); err != nil {
 		return err
 	}
 	return c.freelist()
+}
+
+func newChecker(r io.ReaderAt, m meta) checker {
+	return checker{r: r, meta: m, seen: make([]bool, m.pages), first: make([]byte, m.pageSize)}
 }
 
 // findMeta returns the newest valid meta page, looking where the library looks.
@@ -149,16 +154,15 @@ func parsePage(data []byte) page {
 
 // load reads a page that may be reached only once.
 func (c *checker) load(id uint64) (page, error) {
-	var head [pageHeader]byte
 	if id < 2 || id >= c.meta.pages {
 		return page{}, damaged("page %d of %d is referred to", id, c.meta.pages)
 	}
-	at := int64(id * c.meta.pageSize)
-	if _, err := c.r.ReadAt(head[:], at); err != nil {
+	at, first := int64(id*c.meta.pageSize), c.first
+	if _, err := c.r.ReadAt(first, at); err != nil {
 		return page{}, fmt.Errorf("read page %d: %w", id, err)
 	}
-	overflow := uint64(binary.LittleEndian.Uint32(head[12:]))
-	if got := binary.LittleEndian.Uint64(head[:]); got != id || id+overflow >= c.meta.pages {
+	overflow := uint64(binary.LittleEndian.Uint32(first[12:]))
+	if got := binary.LittleEndian.Uint64(first); got != id || id+overflow >= c.meta.pages {
 		return page{}, damaged("page %d calls itself %d and spans %d pages of %d", id, got, overflow+1, c.meta.pages)
 	}
 	for i := id; i <= id+overflow; i++ {
@@ -168,8 +172,10 @@ func (c *checker) load(id uint64) (page, error) {
 		c.seen[i] = true
 	}
 	data := make([]byte, (overflow+1)*c.meta.pageSize)
-	if _, err := c.r.ReadAt(data, at); err != nil {
-		return page{}, fmt.Errorf("read page %d: %w", id, err)
+	if rest := data[copy(data, first):]; len(rest) > 0 {
+		if _, err := c.r.ReadAt(rest, at+int64(len(first))); err != nil {
+			return page{}, fmt.Errorf("read page %d: %w", id, err)
+		}
 	}
 	return parsePage(data), nil
 }

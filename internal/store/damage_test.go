@@ -57,13 +57,14 @@ func TestEveryFlippedByteIsFoundOrHarmless(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	used := checker{r: bytes.NewReader(data), meta: m, seen: map[uint64]bool{0: true, 1: true}}
+	used := newChecker(bytes.NewReader(data), m)
+	used.seen[0], used.seen[1] = true, true
 	if err := used.tree(m.root, keys{}, used.bucket); err != nil {
 		t.Fatal(err)
 	}
 	dir, opened := t.TempDir(), 0
 	for at := range data {
-		if !used.seen[uint64(at)/m.pageSize] && at%127 != 0 {
+		if page := uint64(at) / m.pageSize; (page >= m.pages || !used.seen[page]) && at%127 != 0 {
 			continue
 		}
 		data[at] ^= 0x10
