@@ -337,19 +337,29 @@ func TestTimeoutOfTheDevice(t *testing.T) {
 }
 
 func TestTheCallersContextEndsTheWaiting(t *testing.T) {
-	s := serve(t, faultserver.Options{Memory: bank(), Next: script(faultserver.Swallow, faultserver.Swallow)})
+	swallow, arrived := script(faultserver.Swallow, faultserver.Swallow), make(chan struct{}, 3)
+	s := serve(t, faultserver.Options{Memory: bank(), Next: func(r faultserver.Request) faultserver.Fault {
+		arrived <- struct{}{}
+		return swallow(r)
+	}})
 	c := open(t, s.Addr(), "{unit_id: 1, timeout: 1m}", "{unit_id: 2}")
 	list := []hal.Address{at(t, reg1)}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 	defer cancel()
 	if err := c.Read(ctx, "A", list)[0].Err; !errors.Is(err, context.DeadlineExceeded) || wantKind(t, err, hal.Timeout) == nil {
 		t.Errorf("deadline: %v", err)
 	}
+	<-arrived
 	ctx, cancel = context.WithCancel(t.Context())
-	time.AfterFunc(20*time.Millisecond, cancel)
+	var caller sync.WaitGroup
+	caller.Go(func() {
+		<-arrived
+		cancel()
+	})
 	if err := c.Read(ctx, "A", list)[0].Err; !errors.Is(err, context.Canceled) || wantKind(t, err, hal.Timeout) == nil {
 		t.Errorf("cancel: %v", err)
 	}
+	caller.Wait()
 	wantValue(t, read(t, c, at(t, reg1))[0], "101")
 }
 
