@@ -1,6 +1,7 @@
 package invoke
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"capd/internal/contract"
+	"capd/internal/field"
 	"capd/internal/hal"
 	"capd/internal/outcome"
 	"capd/internal/physical"
@@ -25,40 +27,103 @@ type actResult struct {
 	refusal *outcome.Refusal // surely nothing was sent
 }
 
+// write runs the act of a run in the place of what is held and owed on its points.
+func (c *Corridor) write(ctx context.Context, r *run) (result actResult) {
+	result.sent, result.err = len(r.writes), errDefect // should a defect end the act, any of them may have been
+	paused := c.holds.release(r.writes, r.action.ToSafe)
+	defer func() { c.overtake(r, paused, r.writes[:result.sent], result.err == nil) }()
+	result = c.act(ctx, r)
+	return result
+}
+
+var errDefect = errors.New("a defect of capd ended the act")
+
 // act sends the writes in order, each once. The first one that fails ends the act; but a pulse that may have begun is always released. A
 // write under way is never cut: its own deadline is the link's.
 func (c *Corridor) act(ctx context.Context, r *run) actResult {
-	for i := 0; i < len(r.writes); i++ {
-		w := r.writes[i]
-		if err := c.awaitAll(ctx, r, i); err != nil {
-			return actResult{end: time.Now(), sent: i, err: err}
-		}
-		_, err := c.machine.Write(context.WithoutCancel(ctx), w.ref, w.value)
-		switch {
-		case err != nil && surelyNotSent(err) && i == 0:
-			return actResult{end: time.Now(), refusal: notSent(err)}
-		case err != nil && surelyNotSent(err):
-			return actResult{end: time.Now(), sent: i, err: err}
+	for i := 0; i < len(r.writes); {
+		begun, sent, err := true, 1, c.awaitAll(ctx, r, i)
+		switch w := r.writes[i]; {
+		case err != nil:
+			begun = false
 		case w.step.Dwell > 0:
-			i++
-			err = errors.Join(err, c.endPulse(ctx, r, w.step.Dwell, r.writes[i]))
+			sent = 2
+			begun, err = c.pulse(ctx, r, w, r.writes[i+1])
+		default:
+			err = c.send(context.WithoutCancel(ctx), w)
+			begun = err == nil || !surelyNotSent(err)
+		}
+		if !begun && i == 0 {
+			return actResult{end: time.Now(), refusal: notSent(err)}
+		}
+		if begun {
+			i += sent
 		}
 		if err != nil {
-			return actResult{end: time.Now(), sent: i + 1, err: err}
+			return actResult{end: time.Now(), sent: i, err: leftOut(r, i, err)}
 		}
 	}
 	return actResult{end: time.Now(), sent: len(r.writes)}
 }
 
-// endPulse lets a pulse stand for its time and releases it. What takes over, or ends capd, cuts the time short.
-func (c *Corridor) endPulse(ctx context.Context, r *run, dwell time.Duration, release plannedWrite) error {
-	whole := sleep(ctx, dwell)
-	_, err := c.machine.Write(context.WithoutCancel(ctx), release.ref, release.value)
-	c.oweRelease(r, release, err == nil)
-	if err == nil && !whole {
-		err = &unfinishedError{fmt.Sprintf("the pulse was cut short: %v", context.Cause(ctx))}
+// leftOut marks an act that ended before write i.
+func leftOut(r *run, i int, err error) error {
+	if cut, marked := errors.AsType[*unfinishedError](err); i == len(r.writes) || marked && cut.left {
+		return err
 	}
+	return errors.Join(err, &unfinishedError{why: fmt.Sprintf("write %d and what follows was not sent: %v", i+1, err), left: true})
+}
+
+// send sends one write, unless its point has come to mean something else since it was planned.
+func (c *Corridor) send(ctx context.Context, w plannedWrite) error {
+	if why := c.moved(w); why != "" {
+		return errors.New(why)
+	}
+	_, err := c.machine.Write(ctx, w.ref, w.value)
 	return err
+}
+
+// moved is why a planned write would not do any more what it was planned to do, "" while it would.
+func (c *Corridor) moved(w plannedWrite) string {
+	b := c.Snapshots.Snapshot().Binding.Point(w.ref)
+	if b == nil {
+		return w.ref + " is no longer in the inventory"
+	}
+	if now := placeOf(b); w.place != "" && w.place != now {
+		return fmt.Sprintf("%s was at %s, and the inventory has moved it to %s", w.ref, w.place, now)
+	}
+	if raw, err := c.machine.Encode(w.ref, w.value); err != nil || !bytes.Equal(raw, w.raw) {
+		return fmt.Sprintf("the inventory has given %s of %s another raw value", w.value, w.ref)
+	}
+	return ""
+}
+
+// placeOf says where a point is, for a comparison.
+func placeOf(b *field.Bound) string { return b.Device + " " + b.Address.String() }
+
+// pulse writes, lets it stand for its time and releases it. What takes over, or ends capd, cuts the time short. Once the first write may
+// have been sent the release is owed, whatever happens here; begun is false if it surely was not.
+func (c *Corridor) pulse(ctx context.Context, r *run, press, release plannedWrite) (begun bool, err error) {
+	acked := false
+	begun = true
+	defer func() {
+		if begun {
+			c.oweRelease(r, release, acked)
+		}
+	}()
+	last := context.WithoutCancel(ctx)
+	if err = c.send(last, press); err != nil && surelyNotSent(err) {
+		return false, err
+	}
+	whole := sleep(ctx, press.step.Dwell)
+	if why := c.mayNotHold(r); why != "" {
+		return true, errors.Join(err, &unfinishedError{why: "the pulse stands, because " + why, kept: true})
+	}
+	failed := c.send(last, release)
+	if acked = failed == nil; acked && !whole {
+		failed = &unfinishedError{why: fmt.Sprintf("the pulse was cut short: %v", context.Cause(ctx)), kept: true}
+	}
+	return true, errors.Join(err, failed)
 }
 
 // pulses reports whether a run takes back what it writes.
@@ -67,19 +132,40 @@ func (r *run) pulses() bool {
 }
 
 // unfinishedError says why an act ended before its last step.
-type unfinishedError struct{ why string }
+type unfinishedError struct {
+	why  string
+	left bool // it tells of the writes that were not sent
+	kept bool // people, another command or the end of capd kept it from going on
+	vain bool // the machine did not come to what was waited for
+}
 
 func (e *unfinishedError) Error() string { return e.why }
 
-// awaitAll waits for what has to be so before write i, and says why the act ends there.
+// unfinished reports whether an act was not carried out as its contract says.
+func unfinished(err error) bool {
+	_, cut := errors.AsType[*unfinishedError](err)
+	return cut
+}
+
+// awaitAll waits for what has to be so before write i, and says why the act ends there. Time has passed since the gates, so lockouts and
+// the mode are asked again.
 func (c *Corridor) awaitAll(ctx context.Context, r *run, i int) error {
-	if cause := context.Cause(ctx); cause != nil && i > 0 {
-		return &unfinishedError{fmt.Sprintf("write %d and what follows was not sent: %v", i+1, cause)}
+	if i == 0 {
+		return nil
+	}
+	end := func(vain bool, why any) error {
+		return &unfinishedError{why: fmt.Sprintf("write %d and what follows was not sent: %v", i+1, why), left: true, kept: !vain, vain: vain}
+	}
+	if cause := context.Cause(ctx); cause != nil {
+		return end(false, cause)
 	}
 	for _, w := range r.writes[i].step.Await {
 		if err := c.await1(ctx, r, w); err != nil {
-			return &unfinishedError{fmt.Sprintf("write %d and what follows was not sent: %v", i+1, err)}
+			return end(ctx.Err() == nil, err)
 		}
+	}
+	if why := c.mayNotHold(r); why != "" {
+		return end(false, why)
 	}
 	return nil
 }
@@ -150,17 +236,27 @@ func (r *run) poll() time.Duration {
 	return max(r.action.Plan.Poll, contract.MinPoll)
 }
 
-// explainUnfinished says which steps were left out. Without them nothing is confirmed, whatever the machine shows.
+// explainUnfinished says which steps were left out. Without them nothing is confirmed, whatever the machine shows; and unless it failed
+// to come to what was waited for, nothing is held against it.
 func explainUnfinished(d verify.Decision, err error) verify.Decision {
 	cut, ok := errors.AsType[*unfinishedError](err)
 	if !ok {
 		return d
 	}
+	blames := d.Verdict == outcome.Refuted && (cut.kept || !cut.vain && d.Layer == outcome.LayerDevice)
 	if d.Verdict == outcome.Confirmed {
-		d = verify.Decision{Verdict: outcome.Unknown, Level: d.Level, Code: outcome.OutcomeUnknown, Layer: outcome.LayerExecution, Absent: d.Absent,
-			Evidence: d.Evidence, Message: "the machine shows what was expected, but not because of this call"}
+		d.Message = "the machine shows what was expected, but not because of this call"
 	}
-	d.Message = cut.why + "; " + d.Message
+	if d.Verdict == outcome.Confirmed || blames {
+		d = verify.Decision{Verdict: outcome.Unknown, Level: d.Level, Code: outcome.OutcomeUnknown, Layer: outcome.LayerExecution, Absent: d.Absent,
+			Evidence: d.Evidence, Message: d.Message}
+	}
+	d.Counts = d.Counts && cut.vain
+	why := cut.why
+	if e := hal.AsError(err); e != nil && strings.Contains(d.Message, e.Error()) {
+		why = strings.TrimSuffix(why, ": "+e.Error())
+	}
+	d.Message = why + "; " + d.Message
 	return d
 }
 

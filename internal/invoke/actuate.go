@@ -48,6 +48,7 @@ type plannedWrite struct {
 	ref   string
 	value physical.Value
 	raw   []byte
+	place string // where the point was when it was planned; "" when nobody knows
 }
 
 // actuate finds or starts the run of a call and waits for its answer.
@@ -202,8 +203,9 @@ func (c *Corridor) static(r *run, now time.Time) guard.Static {
 func (c *Corridor) plan(a *registry.Action, params map[string]any) ([]plannedWrite, *outcome.Refusal) {
 	var writes []plannedWrite
 	for _, s := range a.Steps {
+		w := plannedWrite{step: s, ref: s.Point.Point.Ref, place: placeOf(s.Point)}
 		if s.Token { // chosen when the machine has been read
-			writes = append(writes, plannedWrite{step: s, ref: s.Point.Point.Ref})
+			writes = append(writes, w)
 			continue
 		}
 		v, err := s.Value.Value(params)
@@ -214,7 +216,8 @@ func (c *Corridor) plan(a *registry.Action, params map[string]any) ([]plannedWri
 		if err != nil {
 			return nil, guard.NoRawValue(s.Point.Point, err)
 		}
-		writes = append(writes, plannedWrite{step: s, ref: s.Point.Point.Ref, value: v, raw: raw})
+		w.value, w.raw = v, raw
+		writes = append(writes, w)
 	}
 	return writes, nil
 }

@@ -225,8 +225,8 @@ func TestManyCallsLeaveNothingBehind(t *testing.T) {
 		if samples > 50 {
 			t.Errorf("%d records keep their samples in memory", samples)
 		}
-		if kinds := b.journal.kinds(); kinds[journal.Intent] > kinds[journal.Outcome] || b.journal.needed != 0 {
-			t.Errorf("%v, needed %d", kinds, b.journal.needed)
+		if kinds := b.journal.kinds(); kinds[journal.Intent] > kinds[journal.Outcome] || b.journal.need() != 0 {
+			t.Errorf("%v, needed %d", kinds, b.journal.need())
 		}
 	})
 }

@@ -56,6 +56,15 @@ func (b *bubble) open() {
 	b.alarms, err = health.OpenAlarms(b.db, time.Now)
 	must(b.t, err)
 	b.registry = registry.New(b.db, []hal.Driver{paper{}}, quiet())
+	b.publish()
+	b.corridor = invoke.New(context.Background(), invoke.Deps{Snapshots: b.registry, Machine: b.machine, Journal: b.journal,
+		Policy: access.NewPolicy(map[string][]string{"operator": {"*:read", "*:write", "see:critical"}}), Standing: b.standing, Breakers: b.breakers, Alarms: b.alarms, Log: quiet()})
+	must(b.t, b.corridor.Recover(b.t.Context()))
+}
+
+// publish puts the files in force, as a start or a reload does.
+func (b *bubble) publish() {
+	b.t.Helper()
 	candidate, err := registry.ReadFolders(registry.Folders{Assets: filepath.Join(b.dir, "assets.d"), Contracts: filepath.Join(b.dir, "contracts.d"),
 		Profiles: filepath.Join(b.dir, "profiles.d")})
 	must(b.t, err)
@@ -64,9 +73,6 @@ func (b *bubble) open() {
 	for _, r := range snap.Rejected {
 		b.t.Fatalf("%s: %v", r.File, r.Problems)
 	}
-	b.corridor = invoke.New(context.Background(), invoke.Deps{Snapshots: b.registry, Machine: b.machine, Journal: b.journal,
-		Policy: access.NewPolicy(map[string][]string{"operator": {"*:read", "*:write"}}), Standing: b.standing, Breakers: b.breakers, Alarms: b.alarms, Log: quiet()})
-	must(b.t, b.corridor.Recover(b.t.Context()))
 }
 
 func (b *bubble) close() {

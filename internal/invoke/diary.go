@@ -49,6 +49,8 @@ type intendedWrite struct {
 	Raw   string         `json:"raw"`
 	// Release marks the end of a pulse, which is owed from here on until a record says that it ended.
 	Release bool `json:"release,omitempty"`
+	// Place is where the point was, so that a release goes there or nowhere.
+	Place string `json:"place,omitempty"`
 }
 
 // savedBaseline is a reading as an intent keeps it.
@@ -102,7 +104,7 @@ func (c *Corridor) intend(ctx context.Context, r *run, readings map[string]physi
 		Version: r.action.Contract.Version.String(), Asset: r.action.Contract.Asset, Args: r.args, Key: r.key, RequestID: r.requestID,
 		Baseline: baselineOf(readings), At: time.Now()}
 	for _, w := range r.writes {
-		i.Writes = append(i.Writes, intendedWrite{Point: w.ref, Value: w.value, Raw: hex.EncodeToString(w.raw), Release: w.step.Release})
+		i.Writes = append(i.Writes, intendedWrite{Point: w.ref, Value: w.value, Raw: hex.EncodeToString(w.raw), Release: w.step.Release, Place: w.place})
 	}
 	ctx = context.WithoutCancel(ctx)
 	if r.action.ToSafe { // the way to the safe side does not wait for a disk that hangs

@@ -62,7 +62,7 @@ func (c *Corridor) prepare(ctx context.Context, r *run) (prepared, *early) {
 		if refusal := c.chooseToken(r, readings); refusal != nil {
 			return p, &early{answer: refused(r.id, r.action.Name, r.action, refusal)}
 		}
-		if looked || !r.action.Absolute || !standsAlready(r.writes, readings) {
+		if looked || !r.action.Absolute || !standsAlready(r.writes, readings) || c.holds.undoes(r.writes) {
 			return p, nil
 		}
 		act := verify.Act{End: time.Now(), Written: r.written(), Asked: r.asked(), Baseline: readings, Params: r.params}
@@ -107,13 +107,15 @@ func (c *Corridor) actAndVerify(ctx context.Context, r *run, act verify.Act) {
 		return
 	}
 	c.vigils.end(r.action.Writes) // a new command ends the watch over the last one
-	c.holds.release(r.writes, r.action.ToSafe)
-	result := c.act(ctx, r)
-	if result.refusal == nil {
+	result := c.write(ctx, r)
+	if result.refusal == nil && !unfinished(result.err) { // what was never sent is not re-asserted
 		c.beginHold(r)
 	}
 	c.endWrite(r)
 	c.used(r.writes[:result.sent], act.Baseline)
+	if result.refusal == nil {
+		c.voidReleases(r, r.writes[result.sent:])
+	}
 	if result.refusal != nil {
 		answer := refused(r.id, r.action.Name, r.action, result.refusal)
 		answer.Timings = &Timings{ActedMS: result.end.Sub(began).Milliseconds()}
@@ -149,9 +151,10 @@ func (c *Corridor) armed(a *registry.Action) bool {
 	return ok
 }
 
-// useArm uses up the consent to a critical action, once nothing can stop its write any more; the caller holds the lock.
+// useArm uses up the consent to a critical action, once nothing can stop its write any more; a withdrawal rests on the consent to what
+// it takes back. The caller holds the lock.
 func (c *Corridor) useArm(r *run) *outcome.Refusal {
-	if r.action.Risk != contract.Critical || r.action.ToSafe {
+	if r.action.Risk != contract.Critical || r.action.ToSafe || r.armedBy != "" {
 		return nil
 	}
 	arm, ok := c.Standing.TakeArm(r.action.Name, r.action.Contract.SHA256)
@@ -178,7 +181,11 @@ func (c *Corridor) verify(ctx context.Context, r *run, act verify.Act, result ac
 	}
 	d, trial := verify.Run(ctx, c.machine, plan, act)
 	d.Absent = d.Absent && !r.pulses() // what a pulse leaves behind does not say whether it came
-	if c.ctx.Err() != nil && d.Verdict != outcome.Confirmed {
+	switch stopping := c.ctx.Err() != nil && d.Verdict != outcome.Confirmed; {
+	case stopping && unfinished(result.err): // no later look can prove it
+		d = verify.Decision{Verdict: outcome.Unknown, Level: d.Level, Code: outcome.OutcomeUnknown, Layer: outcome.LayerExecution, Evidence: d.Evidence,
+			Message: "capd stopped before the verdict"}
+	case stopping:
 		return
 	}
 	d = explainUnfinished(refusedByDevice(explainLostReply(d, result), result.err), result.err)

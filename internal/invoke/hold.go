@@ -1,6 +1,7 @@
 package invoke
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"slices"
@@ -29,13 +30,18 @@ type hold struct {
 	last   time.Time // of the assertion that surely went out last; of the goroutine that asserts
 	cancel context.CancelFunc
 	owed   bool // the release of a pulse: it ends when it stands, not with its run
+
+	// Of an owed release, guarded by holds.mu:
+	paused   bool // another command writes its point
+	relieved bool // a later command wrote the same value, and that was acknowledged
 }
 
 func newHolds() *holds { return &holds{byPoint: map[string]*hold{}} }
 
 // release lets go of points that another command writes now, and waits for an assertion of them that is under way: nothing is
-// asserted after the command that took over. A hold without points ends, and every hold that a command to the safe side touches.
-func (h *holds) release(writes []plannedWrite, safe bool) {
+// asserted after the command that took over. A hold without points ends, and every hold that a command to the safe side touches. An
+// owed release only pauses: whether it is over shows when the other command may have been sent.
+func (h *holds) release(writes []plannedWrite, safe bool) (paused []*hold) {
 	h.mu.Lock()
 	var under []chan struct{}
 	for _, w := range writes {
@@ -45,6 +51,12 @@ func (h *holds) release(writes []plannedWrite, safe bool) {
 		}
 		if held.busy != nil {
 			under = append(under, held.busy)
+		}
+		if held.owed {
+			if !held.paused {
+				held.paused, paused = true, append(paused, held)
+			}
+			continue
 		}
 		held.writes = slices.DeleteFunc(held.writes, func(p plannedWrite) bool { return p.ref == w.ref })
 		delete(h.byPoint, w.ref)
@@ -56,6 +68,7 @@ func (h *holds) release(writes []plannedWrite, safe bool) {
 	for _, over := range under {
 		<-over
 	}
+	return paused
 }
 
 // end lets go of everything that a run holds, and waits for an assertion under way.
@@ -88,7 +101,7 @@ func (h *holds) forget(held *hold) {
 func (h *holds) begin(held *hold, ref string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.byPoint[ref] != held {
+	if h.byPoint[ref] != held || held.paused {
 		return false
 	}
 	held.busy = make(chan struct{})
@@ -208,7 +221,7 @@ func (c *Corridor) assert(ctx context.Context, held *hold) {
 	late, cancel := context.WithDeadline(context.WithoutCancel(ctx), held.last.Add(held.run.action.Hold.Lapse))
 	defer cancel()
 	for _, w := range c.holds.owed(held) {
-		if ctx.Err() != nil || !c.holds.begin(held, w.ref) {
+		if ctx.Err() != nil || c.mayNotHold(held.run) != "" || !c.holds.begin(held, w.ref) { // reading its condition took its time
 			continue
 		}
 		err := c.assertOne(late, held, w)
@@ -220,8 +233,7 @@ func (c *Corridor) assert(ctx context.Context, held *hold) {
 
 func (c *Corridor) assertOne(ctx context.Context, held *hold, w plannedWrite) error {
 	defer c.holds.finish(held)
-	_, err := c.machine.Write(ctx, w.ref, w.value)
-	return err
+	return safely(func() error { return c.send(ctx, w) })
 }
 
 // endOwed lets go of a release that stands.
@@ -229,6 +241,35 @@ func (h *holds) endOwed(held *hold) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.forget(held)
+}
+
+// goOn lets a paused release go on.
+func (h *holds) goOn(held *hold, relieved bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	held.paused, held.relieved = false, held.relieved || relieved
+}
+
+func (h *holds) isRelieved(held *hold) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return held.relieved
+}
+
+// undoes reports whether a release that is owed will take back what writes ask for.
+func (h *holds) undoes(writes []plannedWrite) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.ContainsFunc(writes, func(w plannedWrite) bool {
+		held := h.byPoint[w.ref]
+		return held != nil && held.owed && !bytes.Equal(held.writes[0].raw, w.raw)
+	})
+}
+
+func (h *holds) isPaused(held *hold) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return held.paused
 }
 
 // oldestOwed is the oldest intent whose pulse is not surely released, 0 for none.

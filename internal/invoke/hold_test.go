@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"capd/internal/physical"
+	"capd/internal/standing"
 )
 
 // asserted counts the assertions that came through since the last look.
@@ -86,6 +87,23 @@ func TestAnAssertionUnderWayDoesNotUndoTheStop(t *testing.T) {
 			time.Sleep(10 * time.Second)
 			if got := b.machine.written(); slices.Contains(got[slices.Index(got, "PUMP.run=false")+1:], "PUMP.run=true") {
 				t.Errorf("%s: after the stop (%s): %v", at, shape(stop), got)
+			}
+		})
+	}
+}
+
+func TestNothingIsAssertedAfterALockoutThatCameWhileTheConditionWasRead(t *testing.T) {
+	for at := time.Duration(0); at < 2*time.Second; at += 90 * time.Millisecond {
+		inBubble(t, func(t *testing.T, b *bubble) {
+			b.wants("start", b.call("run_guarded", nil), "confirmed E4 - - -")
+			b.machine.set(func(m *machine) { m.readFor = 400 * time.Millisecond })
+			time.Sleep(at)
+			must(t, b.standing.Lock(standing.Lockout{Target: "PUMP", By: "li", Reason: "hands in it"}))
+			time.Sleep(10 * time.Millisecond) // what was on the wire
+			b.asserted()
+			time.Sleep(10 * time.Second)
+			if n := b.asserted(); n > 0 {
+				t.Errorf("%s: %d assertions after the lockout", at, n)
 			}
 		})
 	}

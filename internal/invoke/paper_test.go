@@ -95,6 +95,14 @@ actions:
   turn: {name: turn_latch, effect: actuate, description: Turns., security: {permissions: [latch:write]}, parameters: {type: object, additionalProperties: false, required: [to], properties: {to: {type: number, minimum: 0, maximum: 90, x-unit: deg, description: Angle}}},
     execute: [{write: angle, value: to}, {handshake: {token: token, echo: echo}}],
     verify: {min_level: E4, within: 5s, poll: 250ms, settle: 1s, expect: [{point: turned, near: to, tolerance: 1}]}}
+  glow: {name: glow_latch, effect: actuate, description: Lights the lamp and presses., security: {permissions: [latch:write]},
+    execute: [{write: lamp, value: true}, {pulse: {point: press, value: true, for: 2s, release: false}}],
+    verify: {min_level: E4, within: 5s, poll: 250ms, settle: 1s, expect: [{point: closed, is: true}]}}
+  grip: {name: grip_latch, effect: actuate, description: Presses until told otherwise., security: {permissions: [latch:write]}, execute: [{write: press, value: true}],
+    verify: {min_level: E4, within: 5s, poll: 250ms, expect: [{point: held, is: true}]}}
+  seal: {name: seal_latch, effect: actuate, risk: critical, description: Lights the lamp of a closed latch., security: {permissions: [latch:write]},
+    execute: [{write: lamp, value: true}], on_fail: withdraw, withdraw: [{write: lamp, value: false}],
+    verify: {min_level: E4, within: 5s, poll: 250ms, settle: 1s, expect: [{point: closed, is: true}]}}
   free: {name: free_latch, effect: actuate, to_safe: true, description: Lets go., security: {permissions: [latch:write]}, execute: [{write: press, value: false}],
     verify: {min_level: E4, within: 5s, poll: 250ms, expect: [{point: held, is: false}]}}
 `
@@ -136,6 +144,9 @@ actions:
   run_guarded: {name: run_guarded, effect: actuate, description: Starts and holds while in remote., security: {permissions: [pump:write]}, execute: [{write: speed, value: 40}, {write: run, value: true}],
     hold: {points: [run], every: 1s, for: 1h, silence: stops, lapse: 4s, while: remote},
     verify: {min_level: E4, within: 10s, poll: 250ms, settle: 1s, expect: [{point: runs, is: true}]}}
+  run_waiting: {name: run_waiting, effect: actuate, description: Starts and holds once in remote., security: {permissions: [pump:write]}, execute: [{write: speed, value: 40}, {wait: {when: remote, within: 2s}}, {write: run, value: true}],
+    hold: {points: [run], every: 1s, for: 1h, silence: stops},
+    verify: {min_level: E4, within: 10s, poll: 250ms, settle: 1s, expect: [{point: runs, is: true}]}}
   stop: {name: stop_pump, effect: actuate, to_safe: true, description: Stops., security: {permissions: [pump:write]}, execute: [{write: run, value: false}],
     verify: {min_level: E4, within: 10s, poll: 250ms, settle: 1s, expect: [{point: runs, is: false}]}}
 `
@@ -162,6 +173,7 @@ type machine struct {
 	deaf     bool                      // the machine does not look at tokens
 	pressed  time.Time                 // since when the latch is pressed; zero while it is not
 	refuses  bool                      // no value is taken
+	scale    string                    // raw values begin with it, so that each scale has its own
 	frozen   time.Time                 // when the PLC stopped; zero while it runs
 	bad      map[string]physical.Cause // points that give nothing
 	log      []string                  // what was written, in order
@@ -233,7 +245,7 @@ func (m *machine) Read(ctx context.Context, refs []string) map[string]physical.R
 		case m.bad[ref] != physical.CauseNone:
 			out[ref] = physical.BadReading(m.bad[ref], "as told", started, now)
 		default:
-			out[ref] = physical.Reading{Value: v, Raw: []byte(v.String()), Started: started, At: now, Quality: physical.Good}
+			out[ref] = physical.Reading{Value: v, Raw: []byte(m.scale + v.String()), Started: started, At: now, Quality: physical.Good}
 		}
 	}
 	return out
@@ -289,7 +301,11 @@ func (m *machine) press(v physical.Value, now time.Time) {
 	}
 }
 
-func (m *machine) Encode(_ string, v physical.Value) ([]byte, error) { return []byte(v.String()), nil }
+func (m *machine) Encode(_ string, v physical.Value) ([]byte, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return []byte(m.scale + v.String()), nil
+}
 func (m *machine) Preview(ref string, v physical.Value) (string, error) {
 	return ref + "=" + v.String(), nil
 }
@@ -299,6 +315,17 @@ func (m *machine) set(change func(*machine)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	change(m)
+}
+
+// hook puts a watch over the writes.
+func (m *machine) hook(onWrite func(ref string) error) {
+	m.set(func(m *machine) { m.onWrite = onWrite })
+}
+
+// presses reports whether the latch is pressed now.
+func (m *machine) presses() (on bool) {
+	m.set(func(m *machine) { on, _ = m.values["LATCH.press"].Bool() })
+	return on
 }
 
 func (m *machine) written() []string {
@@ -371,6 +398,13 @@ func (j *memory) Need(seq journal.Seq) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.needed = seq
+}
+
+// need is the record that is needed, 0 for none.
+func (j *memory) need() journal.Seq {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.needed
 }
 
 // keep forgets the records that a test does not want on disk.

@@ -66,8 +66,8 @@ func TestAPulseStandsForItsTimeAndIsReleased(t *testing.T) {
 		b.wants("latch", b.call("close_latch", nil), "confirmed E4 - - -")
 		b.wantWritten(pressed, freed)
 		time.Sleep(time.Minute)
-		if b.obligationsEnded() != 1 || b.alarmKeys() != "" || b.journal.needed != 0 {
-			t.Errorf("%d releases ended, alarms %s, record %d is needed", b.obligationsEnded(), b.alarmKeys(), b.journal.needed)
+		if b.obligationsEnded() != 1 || b.alarmKeys() != "" || b.journal.need() != 0 {
+			t.Errorf("%d releases ended, alarms %s, record %d is needed", b.obligationsEnded(), b.alarmKeys(), b.journal.need())
 		}
 		b.wants("again: a pulse is never taken as done already", b.call("close_latch", nil), "confirmed E4 - - -")
 		b.wantWritten(pressed, freed, pressed, freed)
@@ -77,7 +77,7 @@ func TestAPulseStandsForItsTimeAndIsReleased(t *testing.T) {
 
 func TestAPulseWhoseReplyIsLostIsReleasedAllTheSame(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
-		b.machine.onWrite = onNth("LATCH.press", 1, lost)
+		b.machine.hook(onNth("LATCH.press", 1, lost))
 		b.wants("latch", b.call("close_latch", nil), "confirmed E4 - - -")
 		b.wantWritten(pressed, freed)
 	})
@@ -85,7 +85,7 @@ func TestAPulseWhoseReplyIsLostIsReleasedAllTheSame(t *testing.T) {
 
 func TestAPulseThatWasSurelyNotSentOwesNothing(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
-		b.machine.onWrite = onNth("LATCH.press", 1, notSent)
+		b.machine.hook(onNth("LATCH.press", 1, notSent))
 		b.wants("latch", b.call("close_latch", nil), "not_executed E0 - NETWORK_UNREACHABLE execution")
 		b.wantWritten()
 		b.crash()
@@ -121,13 +121,13 @@ func TestAReleaseIsOwedUntilItReadsBack(t *testing.T) {
 					t.Errorf("the pulse stands, but: %s", a.Text())
 				}
 				time.Sleep(time.Minute)
-				if !strings.Contains(b.alarmKeys(), "release/LATCH.press OUTCOME_UNKNOWN") || b.journal.needed == 0 {
-					t.Errorf("alarms %s, record %d is needed", b.alarmKeys(), b.journal.needed)
+				if !strings.Contains(b.alarmKeys(), "release/LATCH.press OUTCOME_UNKNOWN") || b.journal.need() == 0 {
+					t.Errorf("alarms %s, record %d is needed", b.alarmKeys(), b.journal.need())
 				}
 				b.machine.set(func(*machine) { gone = false })
 				time.Sleep(time.Minute)
 				b.wantWritten(pressed, freed)
-				if b.obligationsEnded() != 1 || strings.Contains(b.alarmKeys(), "release/") || b.journal.needed != 0 {
+				if b.obligationsEnded() != 1 || strings.Contains(b.alarmKeys(), "release/") || b.journal.need() != 0 {
 					t.Errorf("%d releases ended, alarms %s", b.obligationsEnded(), b.alarmKeys())
 				}
 			})
@@ -170,10 +170,10 @@ func TestTheWayToTheSafeSideCutsAPulseShort(t *testing.T) {
 
 func TestTheNextCommandOfThePointTakesAnOwedReleaseOver(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
-		b.machine.onWrite = onNth("LATCH.press", 2, notSent)
+		b.machine.hook(onNth("LATCH.press", 2, notSent))
 		b.machine.bad["LATCH.press"] = physical.CauseInvalid // so that nobody knows whether it is released
 		b.call("close_latch", nil)
-		b.machine.onWrite = nil
+		b.machine.hook(nil)
 		b.machine.set(func(m *machine) { m.log = nil })
 		b.call("free_latch", nil)
 		n := len(b.machine.written())
@@ -197,16 +197,16 @@ func TestAPulseAndACrashAtAnyMoment(t *testing.T) {
 			time.Sleep(at)
 			// A power cut reaches no more wires: what is written from here on to the restart does not arrive.
 			alive := b.machine.written()
-			b.machine.onWrite = func(string) error { return notSent }
+			b.machine.hook(func(string) error { return notSent })
 			b.crash()
-			b.machine.onWrite = nil
+			b.machine.hook(nil)
 			<-out
 			time.Sleep(time.Minute)
 			got := b.machine.written()[len(alive):]
 			if slices.Contains(got, pressed) && len(alive) > 0 {
 				t.Errorf("%s: pressed again after the crash: %v, %v", at, alive, got)
 			}
-			if on, _ := b.machine.values["LATCH.press"].Bool(); on {
+			if b.machine.presses() {
 				t.Errorf("%s: the pulse stands after the restart: %v, %v; %s", at, alive, got, b.alarmKeys())
 			}
 			kinds := b.journal.kinds()
@@ -224,9 +224,9 @@ func TestAnOwedReleaseWaitsForTheModeAndTheLockout(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		b.start(invoke.Request{Action: "close_latch"})
 		time.Sleep(1500 * time.Millisecond)
-		b.machine.onWrite = func(string) error { return notSent }
+		b.machine.hook(func(string) error { return notSent })
 		b.crash()
-		b.machine.onWrite = nil
+		b.machine.hook(nil)
 		must(t, b.standing.SetMode(standing.Observe, "mei"))
 		b.machine.set(func(m *machine) { m.log = nil })
 		time.Sleep(time.Minute)
@@ -251,9 +251,9 @@ func TestAnOwedReleaseOfAToolThatIsGoneIsReleasedAllTheSame(t *testing.T) {
 		b.start(invoke.Request{Action: "close_latch"})
 		time.Sleep(1500 * time.Millisecond)
 		must(t, os.Remove(filepath.Join(b.dir, "contracts.d", "l.yaml")))
-		b.machine.onWrite = func(string) error { return notSent }
+		b.machine.hook(func(string) error { return notSent })
 		b.crash()
-		b.machine.onWrite = nil
+		b.machine.hook(nil)
 		time.Sleep(time.Minute)
 		b.wantWritten(pressed, freed)
 	})

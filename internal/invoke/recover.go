@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"capd/internal/access"
@@ -22,15 +23,15 @@ import (
 type replay struct {
 	open  map[string]intent
 	seqs  map[string]journal.Seq
-	order []string               // of the intents, as they were written
-	owed  map[string]owedRelease // by point
+	order []string                 // of the intents, as they were written
+	owed  map[string][]owedRelease // by point, oldest first
 }
 
 // Recover reads the journal and takes up every intent without an outcome: it may have been sent, so nothing of it is sent again
 // and its verification runs with a fresh window. Call it once, before the doors open. A record that this capd cannot read never
 // keeps it from starting: an outcome is then decided again, and of an intent an alarm tells.
 func (c *Corridor) Recover(ctx context.Context) error {
-	found := replay{open: map[string]intent{}, seqs: map[string]journal.Seq{}, owed: map[string]owedRelease{}}
+	found := replay{open: map[string]intent{}, seqs: map[string]journal.Seq{}, owed: map[string][]owedRelease{}}
 	err := c.Journal.Replay(ctx, func(rec journal.Record) error {
 		if err := c.relive(&found, rec); err != nil {
 			c.unreadable(rec, err)
@@ -45,9 +46,12 @@ func (c *Corridor) Recover(ctx context.Context) error {
 			c.resume(i, found.seqs[id])
 		}
 	}
-	for _, o := range found.owed {
-		c.takeUpRelease(o)
+	for _, owed := range found.owed {
+		c.takeUpRelease(owed[len(owed)-1])
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.needOldest()
 	return nil
 }
 
@@ -69,8 +73,9 @@ func (c *Corridor) relive(found *replay, rec journal.Record) error {
 			return err
 		}
 		delete(found.open, e.Answer.Invocation)
+		found.untake(e.Answer.Invocation)
 		if e.Answer.Verdict == outcome.NotExecuted {
-			found.endOwed(e.Answer.Invocation, "")
+			found.endOwed(e.Answer.Invocation, "", false)
 		}
 		c.records.put(e.record())
 		if rec.Kind == journal.Outcome {
@@ -81,8 +86,8 @@ func (c *Corridor) relive(found *replay, rec journal.Record) error {
 		if err != nil {
 			return err
 		}
-		if o.What == releaseEnded {
-			found.endOwed(o.Invocation, o.Point)
+		if o.What == releaseEnded || o.What == releaseVoid {
+			found.endOwed(o.Invocation, o.Point, o.What == releaseEnded)
 		}
 	case journal.Amendment:
 		a, err := decode[amended](rec)
@@ -201,5 +206,11 @@ func (c *Corridor) giveUp(i intent, why error) {
 
 // lostAction stands for an action that is no longer in force, so that its outcome can still be recorded under its name.
 func lostAction(i intent) *registry.Action {
-	return registry.Lost(i.Action, i.Tool, i.Asset)
+	a := registry.Lost(i.Action, i.Tool, i.Asset)
+	for _, w := range i.Writes {
+		if asset, _, _ := strings.Cut(w.Point, "."); !slices.Contains(a.Writes, asset) {
+			a.Writes = append(a.Writes, asset)
+		}
+	}
+	return a
 }

@@ -1,8 +1,10 @@
 package invoke
 
 import (
+	"fmt"
 	"runtime/debug"
 
+	"capd/internal/hal"
 	"capd/internal/outcome"
 )
 
@@ -63,6 +65,16 @@ func (c *Corridor) survive(what, invocation string) {
 	if cause := recover(); cause != nil {
 		c.Log.Error("a defect of capd", "in", what, "invocation", invocation, "cause", cause, "stack", string(debug.Stack()))
 	}
+}
+
+// safely runs one piece of work whose defects must not end what it belongs to. After one nobody knows what was sent.
+func safely(work func() error) (err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = &hal.Error{Kind: hal.Protocol, MaySent: true, Err: fmt.Errorf("a defect of capd: %v", cause)}
+		}
+	}()
+	return work()
 }
 
 // answerDefect, deferred, answers a call whose code panicked in the caller's own goroutine.

@@ -58,7 +58,7 @@ func TestWithoutBothReadingsNoTokenIsChosen(t *testing.T) {
 
 func TestASetpointThatIsNotAcknowledgedGetsNoHandshake(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
-		b.machine.onWrite = onNth("LATCH.angle", 1, lost)
+		b.machine.hook(onNth("LATCH.angle", 1, lost))
 		if a := b.ask(turn(30)); a.Verdict == outcome.Confirmed {
 			t.Errorf("%s", a.Text())
 		}

@@ -36,8 +36,8 @@ func TestAnOutcomeThatIsNotOnDiskIsToldAndDecidedAgain(t *testing.T) {
 		b.journal.fails[journal.Outcome] = errors.New("no space left on device")
 		first := b.ask(set(60, "one"))
 		b.wants("set", first, "confirmed E4 - - -")
-		if alarms := b.alarms.List(false); len(alarms) != 1 || alarms[0].Code != outcome.JournalFailed || b.journal.needed != 1 {
-			t.Errorf("%+v, needed %d", alarms, b.journal.needed)
+		if alarms := b.alarms.List(false); len(alarms) != 1 || alarms[0].Code != outcome.JournalFailed || b.journal.need() != 1 {
+			t.Errorf("%+v, needed %d", alarms, b.journal.need())
 		}
 		b.journal.fails[journal.Outcome] = nil
 		b.restart()
@@ -155,8 +155,8 @@ func TestAPanicDoesNotEndTheDaemon(t *testing.T) {
 					if got := b.ask(set(60, "one")); got.Invocation != a.Invocation || !got.Repeated {
 						t.Errorf("the request_id: %s", got.Text())
 					}
-					if b.journal.needed != 1 {
-						t.Errorf("the journal may forget the open intent: %d", b.journal.needed)
+					if b.journal.need() != 1 {
+						t.Errorf("the journal may forget the open intent: %d", b.journal.need())
 					}
 				}
 				b.wants("the pump is not touched", b.call("start_pump", nil), "confirmed E4 - - -")

@@ -62,12 +62,19 @@ func (c *Corridor) takeBack(ctx context.Context, r *run, s registry.Step) error 
 		return refusal
 	}
 	ctx = context.WithoutCancel(ctx)
-	_, err = c.machine.Write(ctx, ref, v)
+	writes := []plannedWrite{{step: s, ref: ref, value: v, raw: want}}
+	paused := c.holds.release(writes, false)
+	err = safely(func() error { return c.send(ctx, writes[0]) })
+	sent := err == nil || !surelyNotSent(err)
+	if !sent {
+		writes = nil
+	}
+	c.overtake(r, paused, writes, err == nil)
 	c.endWrite(r)
-	if err != nil && surelyNotSent(err) {
+	if !sent {
 		return err
 	}
-	c.used([]plannedWrite{{step: s, ref: ref, value: v, raw: want}}, nil)
+	c.used(writes, nil)
 	const looks = 8
 	for range looks {
 		if got := c.machine.Read(ctx, []string{ref})[ref]; got.Good() && bytes.Equal(got.Raw, want) {

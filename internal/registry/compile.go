@@ -123,6 +123,7 @@ func (k *compiler) motion(x *Action) {
 	a := x.Action
 	x.Absolute = true
 	x.Steps = k.steps(a.Execute, x, "execute")
+	k.alone(x)
 	x.Undo = k.steps(a.Withdraw, x, "withdraw")
 	var written []string
 	for _, s := range x.Steps {
@@ -223,6 +224,18 @@ func (k *compiler) steps(steps []contract.Step, x *Action, where string) []Step 
 		}
 	}
 	return out
+}
+
+// alone holds that the point of a pulse or a token is not written under another name besides.
+func (k *compiler) alone(x *Action) {
+	for _, s := range x.Steps {
+		ref := s.Point.Point.Ref
+		i := slices.IndexFunc(x.Steps, func(o Step) bool { return o.Alias != s.Alias && o.Point.Point.Ref == ref })
+		if i >= 0 && (s.Dwell > 0 || s.Token) {
+			k.add(x.Pos, "actions."+x.ID+".execute."+s.Alias, "alone", fmt.Sprintf("%s is written as %q besides; a pulse or a token needs its point for itself",
+				ref, x.Steps[i].Alias), "write it once")
+		}
+	}
 }
 
 // target compiles a value that is written.
