@@ -10,7 +10,7 @@ import (
 // noteHead is what stands before the build ID in its note: two lengths, a type, the name "Go".
 const noteHead = 16
 
-// programID identifies the running program by its content: the build ID that cmd/go notes in it (cmd/go/internal/work/buildid.go),
+// programID identifies the running program by its content: the build ID that cmd/go notes in it (see go tool buildid),
 // four hashes of which the last is of the whole program. A program that was linked with another ID, or none, has an error.
 func programID() (string, error) {
 	f, err := elf.Open("/proc/self/exe") // what runs, also when an update has replaced the file
