@@ -315,3 +315,29 @@ func TestTheWayToTheSafeSideEndsAWait(t *testing.T) {
 		b.wantWritten(pressed, freed)
 	})
 }
+
+// A pulse leaves nothing behind that reads back: what was so before the call does not show that it came.
+func TestWhatWasSoBeforeDoesNotShowThatAPulseCame(t *testing.T) {
+	for _, closed := range []bool{false, true} {
+		want := map[bool]string{false: "confirmed E4 - - -", true: "unknown E4 - OUTCOME_UNKNOWN execution"}[closed]
+		inBubble(t, func(t *testing.T, b *bubble) {
+			b.machine.values["LATCH.closed"] = physical.FlagOf(closed)
+			b.machine.onWrite = onNth("LATCH.press", 1, lost)
+			a := b.call("close_latch", nil)
+			if b.wants("lost reply", a, want); closed && (a.Reason.RetrySafe || !isUnsettled(b, "LATCH")) {
+				t.Errorf("%+v", a.Reason)
+			}
+		})
+		inBubble(t, func(t *testing.T, b *bubble) {
+			b.machine.values["LATCH.closed"] = physical.FlagOf(closed)
+			out := b.start(invoke.Request{Action: "close_latch"})
+			time.Sleep(3500 * time.Millisecond) // pressed and released, not yet proved
+			b.crash()
+			b.wants("crash", b.explained((<-out).Invocation, time.Minute), want)
+		})
+		inBubble(t, func(t *testing.T, b *bubble) {
+			b.machine.values["LATCH.closed"] = physical.FlagOf(closed)
+			b.wants("acknowledged", b.call("close_latch", nil), "confirmed E4 - - -")
+		})
+	}
+}
