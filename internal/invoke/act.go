@@ -16,7 +16,6 @@ import (
 	"capd/internal/physical"
 	"capd/internal/registry"
 	"capd/internal/standing"
-	"capd/internal/verify"
 )
 
 // actResult is what the writes came to.
@@ -234,30 +233,6 @@ func (r *run) poll() time.Duration {
 		return contract.DefaultPoll
 	}
 	return max(r.action.Plan.Poll, contract.MinPoll)
-}
-
-// explainUnfinished says which steps were left out. Without them nothing is confirmed, whatever the machine shows; and unless it failed
-// to come to what was waited for, nothing is held against it.
-func explainUnfinished(d verify.Decision, err error) verify.Decision {
-	cut, ok := errors.AsType[*unfinishedError](err)
-	if !ok {
-		return d
-	}
-	blames := d.Verdict == outcome.Refuted && (cut.kept || !cut.vain && d.Layer == outcome.LayerDevice)
-	if d.Verdict == outcome.Confirmed {
-		d.Message = "the machine shows what was expected, but not because of this call"
-	}
-	if d.Verdict == outcome.Confirmed || blames {
-		d = verify.Decision{Verdict: outcome.Unknown, Level: d.Level, Code: outcome.OutcomeUnknown, Layer: outcome.LayerExecution, Absent: d.Absent,
-			Evidence: d.Evidence, Message: d.Message}
-	}
-	d.Counts = d.Counts && cut.vain
-	why := cut.why
-	if e := hal.AsError(err); e != nil && strings.Contains(d.Message, e.Error()) {
-		why = strings.TrimSuffix(why, ": "+e.Error())
-	}
-	d.Message = why + "; " + d.Message
-	return d
 }
 
 func surelyNotSent(err error) bool {

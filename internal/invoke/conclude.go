@@ -4,7 +4,6 @@ import (
 	"strings"
 	"time"
 
-	"capd/internal/hal"
 	"capd/internal/health"
 	"capd/internal/outcome"
 	"capd/internal/verify"
@@ -181,25 +180,4 @@ func (c *Corridor) log(subject string, a Answer) {
 		attrs = append(attrs, "code", a.Reason.Code, "message", a.Reason.Message)
 	}
 	c.Log.Info("call", attrs...)
-}
-
-// refusedByDevice sharpens the decision after an exception: the device itself said no, and its setpoint agrees.
-func refusedByDevice(d verify.Decision, err error) verify.Decision {
-	e := hal.AsError(err)
-	if e == nil || d.Verdict != outcome.Refuted || d.RefutedAt == nil || *d.RefutedAt != outcome.E2 {
-		return d
-	}
-	switch e.Kind {
-	case hal.Exception:
-		d.Code = outcome.DeviceException
-	case hal.BusyDevice:
-		d.Code = outcome.DeviceBusy
-	case hal.Gateway:
-		d.Code = outcome.DeviceOffline
-	default:
-		return d
-	}
-	d.Layer, d.Counts = outcome.LayerExecution, false
-	d.Message = e.Error() + "; " + d.Message
-	return d
 }

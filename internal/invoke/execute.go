@@ -3,7 +3,6 @@ package invoke
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -183,22 +182,12 @@ func (c *Corridor) verify(ctx context.Context, r *run, act verify.Act, result ac
 	d.Absent = d.Absent && !r.pulses() // what a pulse leaves behind does not say whether it came
 	switch stopping := c.ctx.Err() != nil && d.Verdict != outcome.Confirmed; {
 	case stopping && unfinished(result.err): // no later look can prove it
-		d = verify.Decision{Verdict: outcome.Unknown, Level: d.Level, Code: outcome.OutcomeUnknown, Layer: outcome.LayerExecution, Evidence: d.Evidence,
-			Message: "capd stopped before the verdict"}
+		d.Absent = false
+		d = nobodyKnows(d, "capd stopped before the verdict")
 	case stopping:
 		return
 	}
-	d = explainUnfinished(refusedByDevice(explainLostReply(d, result), result.err), result.err)
-	switch {
-	case errors.Is(context.Cause(ctx), errSuperseded) && d.Verdict != outcome.Confirmed:
-		d = supersededDecision(d)
-	case r.restored:
-		d = afterRestart(d)
-	}
-	if d.Verdict == outcome.Confirmed && r.pulses() && (r.restored || !act.Acked) && verify.ShownBefore(plan, act) {
-		d = verify.Decision{Verdict: outcome.Unknown, Level: d.Level, Code: outcome.OutcomeUnknown, Layer: outcome.LayerExecution, Evidence: d.Evidence,
-			Message: "the machine shows what was expected, but it did before the call too, so nobody knows whether the pulse came"}
-	}
+	d = judged(ctx, r, plan, act, result, d)
 	answer := c.decided(r, d, true)
 	answer.Timings = &Timings{ActedMS: act.End.Sub(began).Milliseconds(), VerifyMS: time.Since(act.End).Milliseconds()}
 	if mustWithdraw(r, answer) {
@@ -206,31 +195,6 @@ func (c *Corridor) verify(ctx context.Context, r *run, act verify.Act, result ac
 		c.withdraw(ctx, r, &answer)
 	}
 	c.conclude(r, answer, trial, concluded{intended: true, counts: d.Counts, act: act})
-}
-
-func supersededDecision(d verify.Decision) verify.Decision {
-	return verify.Decision{Verdict: outcome.Unknown, Level: d.Level, Code: outcome.Superseded, Layer: outcome.LayerPolicy,
-		Message: "an action to the safe side took over before the verdict", Absent: d.Absent, Evidence: d.Evidence}
-}
-
-// afterRestart softens a refutation: whether the command was sent is not known, nor who has moved the machine since.
-func afterRestart(d verify.Decision) verify.Decision {
-	if d.Verdict != outcome.Refuted {
-		return d
-	}
-	d.Verdict, d.RefutedAt, d.Code, d.Layer, d.Counts = outcome.Unknown, nil, outcome.OutcomeUnknown, outcome.LayerExecution, false
-	d.Message = "capd ended between the intent and the verdict, so nobody knows whether it was sent: " + d.Message
-	return d
-}
-
-// explainLostReply names the wire when no reply came and no witness could be heard either.
-func explainLostReply(d verify.Decision, result actResult) verify.Decision {
-	if result.err == nil || d.Verdict != outcome.Unknown || d.Code != outcome.DeviceOffline {
-		return d
-	}
-	d.Code, d.Layer = outcome.OutcomeUnknown, outcome.LayerExecution
-	d.Message = fmt.Sprintf("the command may have reached the machine (%v), and no witness can be heard: %s", result.err, d.Message)
-	return d
 }
 
 func (r *run) written() map[string][]byte {
